@@ -1,0 +1,1 @@
+"""Runs human-robot interaction studies on a robot arm."""

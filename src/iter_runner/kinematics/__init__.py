@@ -1,0 +1,1 @@
+"""Chains, forward and inverse kinematics, distances and rotations."""

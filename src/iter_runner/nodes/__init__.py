@@ -1,0 +1,1 @@
+"""ROS nodes, one module each: wiring only."""

@@ -1,0 +1,1 @@
+"""The plan language: loading, expanding, checking and building task plans."""

@@ -1,0 +1,1 @@
+"""A pose in, a motion done: one module a planner."""

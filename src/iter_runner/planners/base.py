@@ -1,0 +1,77 @@
+"""The interface that every planner fills: a pose in, a motion done."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iter_runner.robot.arm import Arm, JointPath, Vector
+from iter_runner.run_control import RunControl
+
+
+class Unreachable(Exception):
+    """The planner has no motion to this goal; the message says why (which limit, which bodies, how far off)."""
+
+
+@dataclass(frozen=True)
+class MoveGoal:
+    """Where the arm's flange is to go.
+
+    Attributes:
+        flange: (4, 4) pose of the chain's tip (``tool0`` convention of the robot's row) in the chain's base, m.
+        options: the move's ``options`` as the plan gives them (speed, time_factor, motion_type, ...).
+    """
+
+    flange: NDArray[np.float64]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def path_hash(positions: Vector) -> str:
+    """SHA-256 (hex) of a commanded joint path (N, n) rad at a resolution of 1e-9 rad: equal hash, equal motion."""
+    counts = np.rint(np.asarray(positions, dtype=np.float64) * 1e9).astype("<i8")
+    header = np.asarray(counts.shape, dtype="<i8").tobytes()
+    return hashlib.sha256(header + counts.tobytes()).hexdigest()
+
+
+class Planner(ABC):
+    """Plans and executes moves on one arm.
+
+    Planning is a pure function of the start joints and the goal, so that a plan can be checked offline with the very
+    motion that the study will see; execution sends it and waits until the arm is there.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def preview(self, start: Vector, goal: MoveGoal) -> JointPath:
+        """The joint path that :meth:`move` commands from ``start`` (n,) rad. Touches no arm.
+
+        Raises:
+            Unreachable: there is none.
+        """
+
+    @abstractmethod
+    def move(self, arm: Arm, start: Vector, goal: MoveGoal, control: RunControl) -> JointPath:
+        """Moves the arm to ``goal`` and returns the commanded path, once the measured arm stands at its end.
+
+        ``start`` (n,) rad is where the last move commanded the arm to (the engine has checked that it is measured
+        there). While ``control.paused`` the arm stands still; afterwards the same path goes on.
+
+        Raises:
+            Unreachable: there is no motion to the goal; the arm has not moved.
+            Fault, Stopped: see RunControl; the arm was halted.
+        """
+
+    def pause_stream(self) -> None:  # noqa: B027 - only streaming planners have one
+        """Lets go of the arm while the hand works."""
+
+    def resume_stream(self) -> None:  # noqa: B027
+        """Takes the arm over again."""
+
+    def close(self) -> None:  # noqa: B027
+        """Ends what is still open towards the arm."""

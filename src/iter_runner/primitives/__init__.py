@@ -1,0 +1,1 @@
+"""What each primitive of a plan does when its turn comes."""

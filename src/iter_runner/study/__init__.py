@@ -1,0 +1,1 @@
+"""Sessions on disk and the reports drawn from them."""

@@ -1,0 +1,1 @@
+"""Events in, intervals and metrics of robot attention demand out."""
