@@ -67,7 +67,7 @@ class Event:
         return json.dumps(record, separators=(",", ":"), allow_nan=False)
 
     @classmethod
-    def from_json(cls, line: str) -> "Event":
+    def from_json(cls, line: str) -> Event:
         """The event that a journal's line holds.
 
         Raises:

@@ -73,7 +73,7 @@ class Arm(Protocol):
         """The last measured joint state. Raises Fault(stale_joint_states) if none came lately."""
 
     def make_ready(self, control: RunControl) -> None:
-        """Returns when the arm will obey motions (driver up, no stop, program running). Raises Fault with what to do."""
+        """Returns when the arm will obey motions (driver up, no stop, program running); else raises Fault."""
 
     def follow(self, path: JointPath, control: RunControl) -> None:
         """Sends ``path`` as one trajectory and blocks until the driver says it is done.
