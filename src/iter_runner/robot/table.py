@@ -1,0 +1,378 @@
+"""The table of robots: one YAML row an arm, gripper and driver family, read and checked before anything starts.
+
+A row is looked up by its name in the package's ``config/robots/``, or given as the path of a YAML file anywhere: a lab
+adds its own arm by writing a row and a URDF. docs/robots.md goes through the fields.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
+from xml.etree import ElementTree
+
+import xacro
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from iter_runner.package import package_folder
+
+PLANNERS = ("relaxed_ik", "static", "ur", "ompl", "moveit")
+
+
+class RobotError(Exception):
+    """A row is missing or wrong; the message names the file, the field, what was found and what was expected."""
+
+
+class _Row(BaseModel):
+    """What all rows share: unknown fields are errors, and a row does not change once loaded."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    title: str
+
+
+class Driver(_Row):
+    """A family of drivers: the names that it has on the ROS graph, by what they are for.
+
+    Names may hold ``{placeholders}``, filled from the ``driver_arguments`` of a robot's row.
+    """
+
+    topics: Dict[str, str]
+    services: Dict[str, str] = {}
+    actions: Dict[str, str]
+
+    def topic(self, purpose: str) -> str:
+        """The topic's name. Raises RobotError where this family has none for ``purpose``."""
+        return self._name("topics", self.topics, purpose)
+
+    def service(self, purpose: str) -> str:
+        """The service's name. Raises RobotError where this family has none for ``purpose``."""
+        return self._name("services", self.services, purpose)
+
+    def action(self, purpose: str) -> str:
+        """The action's name. Raises RobotError where this family has none for ``purpose``."""
+        return self._name("actions", self.actions, purpose)
+
+    def _name(self, kind: str, names: Mapping[str, str], purpose: str) -> str:
+        if purpose not in names:
+            raise RobotError(f"driver {self.name}: no '{purpose}' among its {kind}: {', '.join(sorted(names))}")
+        return names[purpose]
+
+
+class GripperRow(_Row):
+    """A gripper: its driver's action, its model, and how its driver's position relates to the opening.
+
+    Attributes:
+        action: name of the control_msgs/GripperCommand action.
+        urdf: xacro file, relative to the package's ``urdf/`` (or to the row's folder, outside the package).
+        macro: the macro in it that puts the gripper on the link ``parent``.
+        joint: the driven joint; others mimic it.
+        mass: kg, coupling included.
+        tip_offset: m, from the flange to the fingertips.
+        position_open, position_closed: the driver's positions at the ends, rad.
+        opening_open, opening_closed: between the fingertips at those ends, m; linear between them.
+        max_effort: N, where a plan gives none.
+    """
+
+    action: str
+    urdf: str
+    macro: str
+    joint: str
+    mass: float = Field(ge=0)
+    tip_offset: float = Field(ge=0)
+    position_open: float
+    position_closed: float
+    opening_open: float = Field(ge=0)
+    opening_closed: float = Field(ge=0)
+    max_effort: float = Field(gt=0)
+
+    @model_validator(mode="after")
+    def _ends_differ(self) -> GripperRow:
+        if self.position_open == self.position_closed:
+            raise ValueError(f"position_open and position_closed are both {self.position_open}")
+        if self.opening_open <= self.opening_closed:
+            raise ValueError(f"opening_open {self.opening_open} is not above opening_closed {self.opening_closed}")
+        return self
+
+    def opening_of(self, position: float) -> float:
+        """The opening (m) at the driver's ``position`` (rad), clipped to the range."""
+        share = (position - self.position_open) / (self.position_closed - self.position_open)
+        return self.opening_open + min(max(share, 0.0), 1.0) * (self.opening_closed - self.opening_open)
+
+    def position_of(self, opening: float) -> float:
+        """The driver's position (rad) at which the fingertips are ``opening`` metres apart, clipped to the range."""
+        share = (opening - self.opening_open) / (self.opening_closed - self.opening_open)
+        return self.position_open + min(max(share, 0.0), 1.0) * (self.position_closed - self.position_open)
+
+
+class Servo(BaseModel):
+    """Parameters of URScript's servoj: ``lookahead_time`` in s (0.03 to 0.2) and ``gain`` (100 to 2000)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    lookahead_time: float = Field(default=0.1, ge=0.03, le=0.2)
+    gain: float = Field(default=300, ge=100, le=2000)
+
+
+class Limits(BaseModel):
+    """What planners keep to, beside the URDF's limits of position and speed.
+
+    Attributes:
+        acceleration: rad/s², one for each joint.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    acceleration: List[float]
+
+    @field_validator("acceleration")
+    @classmethod
+    def _above_zero(cls, values: List[float]) -> List[float]:
+        if any(not (0 < value < math.inf) for value in values):
+            raise ValueError(f"accelerations above zero expected, {values} found")
+        return values
+
+
+class Robot(_Row):
+    """An arm with its gripper, driver and manners.
+
+    Attributes:
+        driver: which driver's names it has: a row of ``config/drivers/``.
+        driver_arguments: fill the ``{placeholders}`` of the driver's names.
+        urdf: URDF or xacro file, relative to the package's ``urdf/`` (to the row's folder first, outside the package).
+        urdf_arguments: xacro arguments.
+        gripper: a row of ``config/grippers/``, or the path of such a YAML file.
+        base_frame, tool_frame: links of the URDF; the chain's base and tip. Plans' poses are in ``base_frame``.
+        joints: names, base to tip; every joint vector elsewhere is in this order.
+        planners: which planners fit it.
+        tuck: (n,) rad, where the arm starts.
+        control_rate: Hz, the controller's cycle.
+        stream_rate: Hz, ticks of streamed targets.
+        servo, limits: see there.
+        elbow_link: its origin is what the elbow-up objective lifts.
+        objectives: RelaxedIK's weights by name, over the defaults of iter_runner.kinematics.
+        collision_ignore: pairs of links that may touch, beside neighbours in the chain.
+        source: the file that the row came from.
+    """
+
+    driver: str
+    driver_arguments: Dict[str, str] = {}
+    urdf: str
+    urdf_arguments: Dict[str, Union[str, float]] = {}
+    gripper: str
+    base_frame: str = "base_link"
+    tool_frame: str = "tool0"
+    joints: List[str] = Field(min_length=1)
+    planners: List[str] = Field(min_length=1)
+    tuck: List[float]
+    control_rate: float = Field(gt=0)
+    stream_rate: float = Field(gt=0)
+    servo: Servo = Servo()
+    limits: Limits
+    elbow_link: Optional[str] = None
+    objectives: Dict[str, float] = {}
+    collision_ignore: List[Tuple[str, str]] = []
+    source: Path
+
+    @field_validator("planners")
+    @classmethod
+    def _known_planners(cls, names: List[str]) -> List[str]:
+        unknown = [name for name in names if name not in PLANNERS]
+        if unknown:
+            raise ValueError(f"no planner {', '.join(map(repr, unknown))}; there are {', '.join(PLANNERS)}")
+        return names
+
+    @model_validator(mode="after")
+    def _one_value_a_joint(self) -> Robot:
+        count = len(self.joints)
+        if len(set(self.joints)) != count:
+            raise ValueError(f"joints holds a name twice: {', '.join(self.joints)}")
+        for field, values in (("tuck", self.tuck), ("limits.acceleration", self.limits.acceleration)):
+            if len(values) != count:
+                raise ValueError(f"{field}: {count} values expected, one for each of the joints, {len(values)} found")
+        return self
+
+
+def robot_names() -> List[str]:
+    """The names of the package's rows, sorted."""
+    return _names("robots")
+
+
+def load_robot(name_or_path: Union[str, Path]) -> Robot:
+    """The row of that name, or of the YAML file at that path, checked whole: fields, driver, gripper and URDF.
+
+    Raises:
+        RobotError: there is no such row, or it is wrong; names the field, what was found and what was expected.
+    """
+    path = _find("robots", "robot", name_or_path)
+    robot = _read(path, Robot, {"source": path})
+    if robot.gripper.endswith((".yaml", ".yml")):
+        robot = robot.model_copy(update={"gripper": str((path.parent / robot.gripper).resolve())})
+    try:
+        load_driver(robot.driver, robot.driver_arguments)
+        gripper = load_gripper(robot.gripper)
+        _check_model(robot, gripper, ElementTree.fromstring(robot_urdf(robot)))
+    except RobotError as error:
+        raise RobotError(f"{path}: {error}") from None
+    return robot
+
+
+def load_gripper(name_or_path: Union[str, Path]) -> GripperRow:
+    """The gripper's row of that name or path. Raises RobotError."""
+    path = _find("grippers", "gripper", name_or_path)
+    gripper = _read(path, GripperRow, {})
+    return gripper.model_copy(update={"urdf": str(_model_file(path, gripper.urdf))})
+
+
+def load_driver(name: str, arguments: Optional[Mapping[str, str]] = None) -> Driver:
+    """The driver family's row of that name, its placeholders filled from ``arguments``. Raises RobotError."""
+    path = _find("drivers", "driver", name)
+    driver = _read(path, Driver, {})
+    try:
+        return driver.model_copy(
+            update={
+                kind: {purpose: text.format(**(arguments or {})) for purpose, text in getattr(driver, kind).items()}
+                for kind in ("topics", "services", "actions")
+            }
+        )
+    except KeyError as missing:
+        raise RobotError(f"driver {name}: driver_arguments has no {missing}, which its names need") from None
+
+
+def robot_driver(robot: Robot) -> Driver:
+    """The driver of a robot, its names as on the graph. Raises RobotError."""
+    return load_driver(robot.driver, robot.driver_arguments)
+
+
+def robot_urdf(robot: Robot) -> str:
+    """The robot's URDF with its gripper on the tool frame, as XML text.
+
+    Raises:
+        RobotError: a file is missing, or xacro refuses it.
+    """
+    gripper = load_gripper(robot.gripper)
+    model = _model_file(robot.source, robot.urdf)
+    arguments = tuple(sorted((key, str(value)) for key, value in robot.urdf_arguments.items()))
+    stamps = tuple(path.stat().st_mtime_ns for path in (model, Path(gripper.urdf)))
+    return _process(robot.name, str(model), arguments, gripper.urdf, gripper.macro, robot.tool_frame, stamps)
+
+
+@lru_cache(maxsize=16)
+def _process(
+    name: str,
+    model: str,
+    arguments: Tuple[Tuple[str, str], ...],
+    gripper_model: str,
+    macro: str,
+    parent: str,
+    stamps: Tuple[int, ...],
+) -> str:
+    """Runs xacro over the arm's model and the gripper's macro; ``stamps`` makes an edited file count as new."""
+    root = ElementTree.Element("robot", {"name": name, "xmlns:xacro": "http://www.ros.org/wiki/xacro"})
+    for filename in (model, gripper_model):
+        ElementTree.SubElement(root, "xacro:include", {"filename": filename})
+    ElementTree.SubElement(root, f"xacro:{macro}", {"parent": parent})
+    try:
+        document = xacro.parse(ElementTree.tostring(root, encoding="unicode"))
+        xacro.process_doc(document, mappings=dict(arguments))
+    except Exception as error:  # xacro raises what its expressions raise
+        raise RobotError(f"urdf {model} with gripper {gripper_model}: {error}") from None
+    return str(document.toprettyxml(indent="  "))
+
+
+def _names(kind: str) -> List[str]:
+    return sorted(path.stem for path in (package_folder() / "config" / kind).glob("*.yaml"))
+
+
+def _find(kind: str, word: str, name_or_path: Union[str, Path]) -> Path:
+    text = str(name_or_path)
+    names = _names(kind)
+    if text in names:
+        return package_folder() / "config" / kind / f"{text}.yaml"
+    if text.endswith((".yaml", ".yml")) or "/" in text:
+        path = Path(text).expanduser().resolve()
+        if not path.is_file():
+            raise RobotError(f"no file {path}; expected a {word}'s YAML file, or one of {', '.join(names)}")
+        return path
+    raise RobotError(
+        f"no {word} '{text}'; there are {', '.join(names)}; or give the path of a YAML file that ends in .yaml"
+    )
+
+
+RowType = TypeVar("RowType", bound=_Row)
+
+
+def _read(path: Path, model: Type[RowType], extra: Mapping[str, Any]) -> RowType:
+    """The row in a YAML file, all its faults at once."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        raise RobotError(f"{path}: cannot be read as YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(data, dict):
+        raise RobotError(f"{path}: fields expected (name: …), {type(data).__name__} found")
+    try:
+        return model(**{**{str(key): value for key, value in data.items()}, **extra})
+    except ValidationError as error:
+        raise RobotError(f"{path}: {_faults(error, model)}") from None
+
+
+def _faults(error: ValidationError, model: Type[BaseModel]) -> str:
+    parts = []
+    for fault in error.errors():
+        where = ".".join(str(part) for part in fault["loc"])
+        if fault["type"] == "missing":
+            text = "missing"
+        elif fault["type"] == "extra_forbidden":
+            text = f"no such field; fields are {', '.join(name for name in model.model_fields if name != 'source')}"
+        elif fault["type"] == "value_error":
+            text = str(fault["ctx"]["error"])
+        else:
+            text = f"{fault['msg'][0].lower()}{fault['msg'][1:]}, {fault['input']!r} found"
+        parts.append(f"{where}: {text}" if where else text)
+    return "; ".join(parts)
+
+
+def _model_file(row: Path, name: str) -> Path:
+    """A row's URDF file: relative to the row's own folder where it lies outside the package, else in ``urdf/``."""
+    package = package_folder()
+    candidates = [package / "urdf" / name]
+    if package / "config" not in row.parents:
+        candidates.insert(0, row.parent / name)
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate.resolve()
+    raise RobotError(f"urdf: no file {' or '.join(str(candidate) for candidate in candidates)}")
+
+
+def _check_model(robot: Robot, gripper: GripperRow, root: ElementTree.Element) -> None:
+    """Faults of a row that only show against its URDF, all at once."""
+    links = {link.get("name", "") for link in root.findall("link")}
+    joints = {joint.get("name", ""): joint for joint in root.findall("joint")}
+    movable = [name for name, joint in joints.items() if joint.get("type") != "fixed" and joint.find("mimic") is None]
+    faults = []
+
+    named_links = [("base_frame", robot.base_frame), ("tool_frame", robot.tool_frame)]
+    if robot.elbow_link is not None:
+        named_links.append(("elbow_link", robot.elbow_link))
+    named_links += [("collision_ignore", link) for pair in robot.collision_ignore for link in pair]
+    for field, link in named_links:
+        if link not in links:
+            faults.append(f"{field}: no link '{link}' in the URDF; there are {', '.join(sorted(links))}")
+
+    for name, position in zip(robot.joints, robot.tuck):
+        if name not in movable:
+            faults.append(f"joints: no movable joint '{name}' in the URDF; there are {', '.join(movable)}")
+            continue
+        limit = joints[name].find("limit")
+        if limit is None or joints[name].get("type") == "continuous":
+            continue
+        lower, upper = float(limit.get("lower", 0)), float(limit.get("upper", 0))
+        if not lower <= position <= upper:
+            faults.append(f"tuck: {name} at {position} rad is outside its limits {lower:.4f} to {upper:.4f}")
+    if gripper.joint not in joints:
+        faults.append(f"gripper {gripper.name}: no joint '{gripper.joint}' in its URDF")
+    if faults:
+        raise RobotError("; ".join(faults))
