@@ -1,0 +1,50 @@
+"""Between a plan's poses and the chain's: ``frame_id`` and ``tool_frame`` are fixed frames of the robot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Tuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iter_runner.kinematics.rotations import matrix_to_quaternion, pose
+from iter_runner.primitives.context import ToolPose
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PlanFrames:
+    """Where the plan's two frames are.
+
+    Attributes:
+        base_from_frame: (4, 4) pose of the plan's ``frame_id`` in the chain's base, m.
+        tip_from_tool: (4, 4) pose of the plan's ``tool_frame`` in the chain's tip, m.
+    """
+
+    base_from_frame: Matrix
+    tip_from_tool: Matrix
+
+    def to_tip(self, tool: ToolPose) -> Matrix:
+        """(4, 4) pose of the chain's tip in its base for a pose of the plan's tool frame in the plan's frame."""
+        in_plan = pose(np.asarray(tool.position, dtype=float), np.asarray(tool.orientation, dtype=float))
+        return self.base_from_frame @ in_plan @ np.linalg.inv(self.tip_from_tool)
+
+    def to_plan(self, tip: Matrix) -> ToolPose:
+        """The inverse of :meth:`to_tip`."""
+        in_plan = np.linalg.inv(self.base_from_frame) @ tip @ self.tip_from_tool
+        return ToolPose(
+            position=[float(value) for value in in_plan[:3, 3]],
+            orientation=[float(value) for value in matrix_to_quaternion(in_plan[:3, :3])],
+        )
+
+
+def pose_error(actual: Matrix, wanted: Matrix) -> Tuple[float, float]:
+    """How far apart two poses (4, 4) are: m and rad."""
+    distance = float(np.linalg.norm(actual[:3, 3] - wanted[:3, 3]))
+    turn = wanted[:3, :3].T @ actual[:3, :3]
+    # atan2 of sine and cosine: arccos of the trace alone loses half the digits near zero.
+    sine = 0.5 * np.linalg.norm([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
+    cosine = 0.5 * (np.trace(turn) - 1.0)
+    return distance, float(np.arctan2(sine, cosine))
