@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, Sequence
+from typing import Callable, Optional, Protocol, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,9 +68,19 @@ class Arm(Protocol):
     """
 
     joint_names: Sequence[str]
+    speed_scaling: float
+    """What part of its commanded speed the controller runs at (the speed slider), 0 to 1."""
 
     def reading(self) -> JointReading:
         """The last measured joint state. Raises Fault(stale_joint_states) if none came lately."""
+
+    def wait_for_reading(
+        self, predicate: Callable[[JointReading], bool], control: RunControl, deadline: Optional[float] = None
+    ) -> bool:
+        """Blocks until ``predicate`` holds for a joint state as it comes (True) or until ``deadline`` (False).
+
+        ``deadline`` is on the study clock; raises Fault and Stopped as ``control.wait_for`` does.
+        """
 
     def make_ready(self, control: RunControl) -> None:
         """Returns when the arm will obey motions (driver up, no stop, program running); else raises Fault."""
