@@ -1,0 +1,159 @@
+"""The arm: move, get_pose, jog."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Tuple
+
+import numpy as np
+from pydantic import Field
+
+from iter_runner.events import EventKind
+from iter_runner.plan.registry import primitive
+from iter_runner.plan.step import LoadContext, Problem, Quaternion, Step, Vector3
+from iter_runner.primitives.context import ToolPose
+from iter_runner.primitives.waiting import ask
+from iter_runner.run_control import Fault
+
+if TYPE_CHECKING:
+    from iter_runner.primitives.context import RunContext
+
+POSITIVE_OPTIONS = ("speed", "acceleration", "time_factor", "velocity")
+"""Options that scale a motion: numbers greater than 0 in every planner that knows them."""
+MOTION_TYPES = ("linear", "joint", "circular")
+
+
+@primitive("move")
+class Move(Step):
+    """Moves the tool frame to a pose, by the planner of the run."""
+
+    position: Vector3 = Field(description="of the tool frame in frame_id, m")
+    orientation: Quaternion = Field(description="of the tool frame in frame_id")
+    options: Dict[str, Any] = Field(
+        default={},
+        description="for the planner: speed, time_factor, motion_type, ...; one ignores what it does not know",
+    )
+
+    def prepare(self, context: LoadContext) -> Iterable[Problem]:
+        """Options that no planner could take."""
+        for key in POSITIVE_OPTIONS:
+            value = self.options.get(key)
+            if key in self.options and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
+                yield Problem(f"/options/{key}", repr(value), "a number > 0", warning=context.original)
+        kind = self.options.get("motion_type", "joint")
+        if kind not in MOTION_TYPES:
+            yield Problem("/options/motion_type", repr(kind), " or ".join(MOTION_TYPES), warning=context.original)
+
+    def poses(self) -> Iterable[Tuple[str, Vector3, Quaternion]]:
+        """Its pose."""
+        return [("", self.position, self.orientation)]
+
+    def execute(self, run: RunContext) -> None:
+        """Returns when the arm stands there."""
+        run.move(ToolPose(self.position.xyz, self.orientation.xyzw), self.options)
+
+    def describe(self) -> str:
+        """Where to."""
+        x, y, z = self.position.xyz
+        return f"moving to ({x:.2f}, {y:.2f}, {z:.2f}) m"
+
+
+@primitive("get_pose")
+class GetPose(Step):
+    """Records where the tool frame and the joints are."""
+
+    def execute(self, run: RunContext) -> None:
+        """Emits a pose event."""
+        pose = run.tool_pose()
+        joints = run.arm.reading().positions
+        run.emit(
+            EventKind.POSE,
+            position=[float(value) for value in pose.position],
+            orientation=[float(value) for value in pose.orientation],
+            joints=[float(value) for value in joints],
+        )
+
+    def describe(self) -> str:
+        """What it reads."""
+        return "reading the pose of the tool"
+
+
+# The original's keys beside words that need no table.
+_JOG_KEYS = {
+    "d": "x+", "a": "x-", "w": "y+", "s": "y-", "q": "z+", "z": "z-",
+    "l": "rx+", "j": "rx-", "i": "ry+", "k": "ry-", "u": "rz+", "m": "rz-", "c": "done",
+}  # fmt: skip
+_JOG_AXES = {"x": 0, "y": 1, "z": 2}
+
+
+@primitive("jog", aliases=("jog_pose",))
+class Jog(Step):
+    """Small moves that the operator commands one by one, about the axes of the plan's frame."""
+
+    position_step: float = Field(default=0.01, gt=0, le=0.1, description="m a command")
+    rotation_step: float = Field(default=0.05, gt=0, le=0.5, description="rad a command")
+    grip_step: Optional[float] = Field(default=None, gt=0, description="for the original's plans; not used")
+    options: Dict[str, Any] = Field(default={}, description="of the moves, as move takes them")
+
+    def execute(self, run: RunContext) -> None:
+        """Asks, moves, asks again, until the answer is "done" or empty."""
+        pose = run.tool_pose()
+        note = ""
+        while True:
+            answer = ask(run, f"{note}jog: x+ x- y+ y- z+ z- rx+ rx- ry+ ry- rz+ rz-, several at once, or done", None)
+            note = ""
+            words = [_JOG_KEYS.get(word, word) for word in (answer or "done").lower().replace(",", " ").split()]
+            unknown = [word for word in words if word != "done" and self._delta(word) is None]
+            if unknown:
+                note = f"{' '.join(unknown)} is not a jog command. "
+                continue
+            wanted = self._moved(pose, [word for word in words if word != "done"])
+            if wanted is not pose:
+                try:
+                    run.move(wanted, self.options)
+                    pose = wanted
+                except Fault as error:
+                    if error.code != "unreachable":
+                        raise
+                    note = f"Out of reach, the arm stays where it is ({error.message}). "
+                    continue
+            if "done" in words or not words:
+                return
+
+    def _delta(self, word: str) -> Optional[Tuple[bool, int, float]]:
+        """Whether it is a rotation, about or along which axis, by how much; None for an unknown word."""
+        if len(word) < 2 or word[-1] not in "+-":
+            return None
+        axis, sign = word[:-1], 1.0 if word[-1] == "+" else -1.0
+        rotation = len(axis) == 2 and axis[0] == "r"
+        index = _JOG_AXES.get(axis[-1]) if rotation or len(axis) == 1 else None
+        if index is None:
+            return None
+        return rotation, index, sign * (self.rotation_step if rotation else self.position_step)
+
+    def _moved(self, pose: ToolPose, words: List[str]) -> ToolPose:
+        from iter_runner.kinematics.rotations import (
+            matrix_to_quaternion,
+            quaternion_to_matrix,
+            rotation_vector_to_matrix,
+        )
+
+        position = np.array(pose.position, dtype=np.float64)
+        rotation = quaternion_to_matrix(np.array(pose.orientation, dtype=np.float64))
+        for word in words:
+            delta = self._delta(word)
+            if delta is not None:
+                step = np.zeros(3)
+                step[delta[1]] = delta[2]
+                if delta[0]:
+                    rotation = rotation_vector_to_matrix(step) @ rotation
+                else:
+                    position = position + step
+        if not words:
+            return pose
+        return ToolPose(
+            [float(value) for value in position], [float(value) for value in matrix_to_quaternion(rotation)]
+        )
+
+    def describe(self) -> str:
+        """Who moves."""
+        return "jogging by the operator"
