@@ -60,7 +60,7 @@ def total(found: Sequence[Interval], kind: IntervalKind) -> float:
 
 
 def functional_delay(events: Sequence[Event], waits: Sequence[HumanWait]) -> float:
-    """From each press or answer to the start of the robot's next step, summed, s: what the software adds to a hand-over.
+    """From each press or answer to the start of the robot's next step, summed, s: what software adds to a hand-over.
 
     This is the human-to-robot half of Hoffman's functional delay; the other half needs the human's own stamps, see
     :func:`fluency`.
