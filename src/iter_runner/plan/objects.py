@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -37,7 +37,8 @@ def plan_objects(plan: Plan, tool_frame: str, tip_offset: float) -> List[PlanObj
 
     In a plan of version 1.0.0 they are as written. In an original plan, an object whose written position is the
     flange's when the hand works on it has its centre at the fingertips; one that the fingertips come to is where it is
-    written. Both are graspable, and so is what an ``object_name`` names; all others are obstacles.
+    written. Both are graspable, and so is what an ``object_name`` names and every object of the same size as one of
+    these (the blocks of a queue that the run leaves over); all others are obstacles.
     """
     if not plan.original:
         return [_object(item, _array(item.position), item.graspable) for item in plan.environment]
@@ -51,10 +52,12 @@ def plan_objects(plan: Plan, tool_frame: str, tip_offset: float) -> List[PlanObj
         if name is not None and waypoints:
             grasps.setdefault(name, waypoints[-1])
     named = {getattr(planned.step, "object_name", None) for planned in plan.steps}
-    return [
+    objects = [
         _original_object(item, item.name in named, grasps.get(item.name), waypoints, tool_frame, tip_offset)
         for item in plan.environment
     ]
+    sizes = {item.size for item in objects if item.graspable}
+    return [replace(item, graspable=item.graspable or item.size in sizes) for item in objects]
 
 
 def _original_object(

@@ -9,14 +9,13 @@ from pydantic import Field, model_validator
 from iter_runner.events import Event, EventKind
 from iter_runner.plan.registry import primitive
 from iter_runner.plan.step import Problem, Step, fault
-from iter_runner.run_control import Fault, Stopped
 
 if TYPE_CHECKING:
     from iter_runner.primitives.context import RunContext
 
 
 class _OpenWait:
-    """One wait from its first event to its last; the last is emitted however it ends."""
+    """One wait from its first event to its last. A wait that a stop or a fault cuts short is ended by the engine."""
 
     def __init__(self, run: RunContext, condition: str, timeout: Optional[float], message: str) -> None:
         self._run = run
@@ -41,21 +40,12 @@ class _OpenWait:
             **data,
         )
 
-    def __enter__(self) -> _OpenWait:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, Stopped):
-            self.end("stop")
-        elif isinstance(error, Fault):
-            self.end("fault")
-
 
 def ask(run: RunContext, message: str, timeout: Optional[float]) -> Optional[str]:
     """Asks the person and returns the answer, or None at the timeout; emits the wait's start and end."""
-    with _OpenWait(run, "prompt", timeout, message) as wait:
-        answer = run.wait_for_answer(message, wait.deadline(timeout))
-        wait.end("timeout" if answer is None else "answer", answer=answer)
+    wait = _OpenWait(run, "prompt", timeout, message)
+    answer = run.wait_for_answer(message, wait.deadline(timeout))
+    wait.end("timeout" if answer is None else "answer", answer=answer)
     return answer
 
 
@@ -89,25 +79,19 @@ class Wait(Step):
 
     def execute(self, run: RunContext) -> None:
         """Returns at the press, or when the time is over."""
-        with _OpenWait(run, self.condition, self.timeout, self.message) as wait:
-            if self.condition == "button":
-                deadline = wait.deadline(self.timeout)
-                pressed = run.wait_for_press(deadline)
-                if pressed is None:
-                    wait.end("timeout", deadline)
-                else:
-                    wait.end("press", pressed)
+        wait = _OpenWait(run, self.condition, self.timeout, self.message)
+        if self.condition == "button":
+            deadline = wait.deadline(self.timeout)
+            pressed = run.wait_for_press(deadline)
+            if pressed is None:
+                wait.end("timeout", deadline)
             else:
-                value = self.value or 0.0
-                cut = self.timeout is not None and self.timeout < value
-                if cut:
-                    value = self.timeout or 0.0
-                deadline = wait.deadline(value)
-                if deadline is not None and value > 0:
-                    run.control.sleep_until(deadline)
-                else:
-                    run.control.check()
-                wait.end("timeout" if cut else "time")
+                wait.end("press", pressed)
+            return
+        value = self.value or 0.0
+        cut_short = self.timeout is not None and self.timeout < value
+        run.control.sleep_until(wait.started + (self.timeout or 0.0 if cut_short else value))
+        wait.end("timeout" if cut_short else "time")
 
     def describe(self) -> str:
         """For what."""

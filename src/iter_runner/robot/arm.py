@@ -128,6 +128,8 @@ class Gripper(Protocol):
     def move(self, position: float, max_effort: float, control: RunControl) -> GripperReading:
         """Moves the fingers to ``position`` (driver's unit, rad) and blocks until they stand still.
 
+        A ``max_effort`` (N) of 0 leaves the force to the gripper's row.
+
         Raises:
             Fault(gripper): aborted or no answer.
             Stopped: the run was stopped; the fingers were halted.

@@ -65,7 +65,7 @@ class RosGripper:
 
         goal = GripperCommandGoal()
         goal.command.position = float(position)
-        goal.command.max_effort = float(max_effort)
+        goal.command.max_effort = float(max_effort) if max_effort > 0 else self._row.max_effort
         self._client.send_goal(goal, done_cb=on_done)
         try:
             answered = control.wait_for(self._answered_or_hopeless(finished), self._clock.now() + ANSWER_TIME)
