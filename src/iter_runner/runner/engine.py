@@ -34,9 +34,6 @@ STANDS_THERE = 5e-3
 STANDS_STILL = 0.02
 """Below this (rad/s, each joint) the measured arm counts as standing still."""
 
-STILL_CHECK_PERIOD = 0.008
-"""Seconds between two looks at an arm that something else than the planner moves (a published program)."""
-
 STILL_TIMEOUT = 30.0
 """Seconds after which the run goes on although the arm still moves (a person may be guiding it by hand)."""
 
@@ -513,11 +510,11 @@ class Engine:
             if human:
                 self._presses.open(event.time)
             self._open_wait = _OpenWait(condition, event.time, data)
+            self._log.flush()
             if human:
                 message = data.get("message") or ""
                 waiting_for = "button" if condition == "button" else f"answer to: {message}"
                 self._show(State.WAITING_FOR_HUMAN, waiting_for=waiting_for)
-            self._log.flush()
         return event
 
     def _close_wait(self, by: str) -> None:
@@ -535,12 +532,9 @@ class Engine:
 
     def _still_reading(self) -> JointReading:
         """The arm's joints once it stands still (something else than our planner may move it)."""
-        reading = self.arm.reading()
-        give_up = self.clock.now() + STILL_TIMEOUT
-        while np.max(np.abs(reading.velocities), initial=0.0) > STANDS_STILL and self.clock.now() < give_up:
-            self.control.sleep_until(self.clock.now() + STILL_CHECK_PERIOD)
-            reading = self.arm.reading()
-        return reading
+        deadline = self.clock.now() + STILL_TIMEOUT
+        self.arm.wait_for_reading(_stands_still, self.control, deadline)
+        return self.arm.reading()
 
     def _start_joints(self) -> Tuple[Vector, bool]:
         """What the next move is planned from, and whether that is where the last one commanded the arm to."""
@@ -622,6 +616,10 @@ class Engine:
                 state = State.WAITING_FOR_HUMAN if waiting else State.RUNNING
             self._state = replace(self._state, state=state, **changes)
             self._on_state(self._state)
+
+
+def _stands_still(reading: JointReading) -> bool:
+    return bool(np.all(np.abs(reading.velocities) <= STANDS_STILL))
 
 
 def _is_at(measured: Vector, joints: Vector) -> bool:
