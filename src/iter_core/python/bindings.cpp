@@ -1,5 +1,225 @@
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+
+#include "../chain.hpp"
+#include "../closed_form.hpp"
+#include "../relaxed_ik.hpp"
+#include "arrays.hpp"
+
+namespace py = pybind11;
+using namespace iter_core;
+
+namespace {
+
+Pose pose_from(const double* m) {
+  Pose pose;
+  for (int r = 0; r < 3; ++r) {
+    for (int c = 0; c < 3; ++c) pose.rotation(r, c) = m[4 * r + c];
+    pose.position[r] = m[4 * r + 3];
+  }
+  return pose;
+}
+
+Pose pose_from(py::handle matrix, const char* name) { return pose_from(Input(matrix, {4, 4}, name).data()); }
+
+void write_pose(const Pose& pose, double* m) {
+  for (int r = 0; r < 3; ++r) {
+    for (int c = 0; c < 3; ++c) m[4 * r + c] = pose.rotation(r, c);
+    m[4 * r + 3] = pose.position[r];
+    m[12 + r] = 0;
+  }
+  m[15] = 1;
+}
+
+Eigen::Vector3d vector_from(py::handle values, const char* name) {
+  const Input input(values, {3}, name);
+  return {input.data()[0], input.data()[1], input.data()[2]};
+}
+
+py::object output_vector(const Eigen::VectorXd& values) {
+  const Output output = empty(py::int_(values.size()));
+  std::copy(values.data(), values.data() + values.size(), output.doubles());
+  return output.array;
+}
+
+void check_finite(const double* values, py::ssize_t count, const char* name) {
+  for (py::ssize_t i = 0; i < count; ++i) {
+    if (!std::isfinite(values[i])) throw py::value_error(std::string(name) + " holds a value that is not finite");
+  }
+}
+
+void bind_chain(py::module_& module) {
+  py::class_<KinematicsSolver>(module, "Chain")
+      .def(py::init([](py::list joints, py::object tip) {
+             Chain chain;
+             for (const py::handle item : joints) {
+               const py::tuple row = py::reinterpret_borrow<py::tuple>(item);
+               Joint joint;
+               joint.origin = pose_from(row[0], "origin");
+               joint.axis = vector_from(row[1], "axis");
+               joint.prismatic = row[2].cast<bool>();
+               joint.lower = row[3].cast<double>();
+               joint.upper = row[4].cast<double>();
+               joint.velocity = row[5].cast<double>();
+               chain.joints.push_back(joint);
+             }
+             chain.tip = pose_from(tip, "tip");
+             return KinematicsSolver(std::move(chain));
+           }),
+           py::arg("joints"), py::arg("tip"), "joints: rows of (origin, axis, prismatic, lower, upper, velocity).")
+      .def("fk",
+           [](const KinematicsSolver& self, py::handle q) {
+             const Input input(q, {self.chain().size()}, "q");
+             thread_local Kinematics at;
+             self.solve(input.data(), at);
+             const Output output = empty(py::make_tuple(4, 4));
+             write_pose(at.tip, output.doubles());
+             return output.array;
+           })
+      .def("fk_batch",
+           [](const KinematicsSolver& self, py::handle q) {
+             const Input input(q, {-1, self.chain().size()}, "q");
+             const Output output = empty(py::make_tuple(input.length(0), 4, 4));
+             Kinematics at;
+             for (py::ssize_t i = 0; i < input.length(0); ++i) {
+               self.solve(input.data() + i * self.chain().size(), at);
+               write_pose(at.tip, output.doubles() + 16 * i);
+             }
+             return output.array;
+           })
+      .def("frames",
+           [](const KinematicsSolver& self, py::handle q) {
+             const Input input(q, {self.chain().size()}, "q");
+             Kinematics at;
+             self.solve(input.data(), at);
+             const Output output = empty(py::make_tuple(self.chain().size() + 1, 4, 4));
+             for (int i = 0; i <= self.chain().size(); ++i) write_pose(at.frames[i], output.doubles() + 16 * i);
+             return output.array;
+           })
+      .def("jacobian", [](const KinematicsSolver& self, py::handle q) {
+        const Input input(q, {self.chain().size()}, "q");
+        Kinematics at;
+        self.solve(input.data(), at);
+        const auto matrix = jacobian(self.chain(), at);
+        const Output output = empty(py::make_tuple(6, self.chain().size()));
+        for (int r = 0; r < 6; ++r) {
+          for (int c = 0; c < self.chain().size(); ++c) output.doubles()[r * self.chain().size() + c] = matrix(r, c);
+        }
+        return output.array;
+      });
+}
+
+void bind_closed_form(py::module_& module) {
+  py::class_<ClosedForm>(module, "ClosedForm")
+      .def(py::init([](const KinematicsSolver& chain) { return ClosedForm(chain.chain()); }))
+      .def("solve",
+           [](const ClosedForm& self, py::handle target) {
+             const Input input(target, {4, 4}, "target");
+             ClosedFormSolutions solutions;
+             self.solve(pose_from(input.data()), solutions);
+             static const py::object* shape = new py::object(py::make_tuple(8, 6));
+             static const py::object* rows = new py::object(py::make_tuple(8));
+             const Output q = empty(*shape), exact = empty_bool(*rows);
+             std::copy(&solutions.q[0][0], &solutions.q[0][0] + 48, q.doubles());
+             std::copy(solutions.exact, solutions.exact + 8, static_cast<bool*>(exact.data));
+             return py::make_tuple(q.array, exact.array);
+           })
+      .def("solve_batch", [](const ClosedForm& self, py::handle targets) {
+        const Input input(targets, {-1, 4, 4}, "targets");
+        const py::ssize_t count = input.length(0);
+        const Output q = empty(py::make_tuple(count, 8, 6)), exact = empty_bool(py::make_tuple(count, 8));
+        ClosedFormSolutions solutions;
+        for (py::ssize_t i = 0; i < count; ++i) {
+          self.solve(pose_from(input.data() + 16 * i), solutions);
+          std::copy(&solutions.q[0][0], &solutions.q[0][0] + 48, q.doubles() + 48 * i);
+          std::copy(solutions.exact, solutions.exact + 8, static_cast<bool*>(exact.data) + 8 * i);
+        }
+        return py::make_tuple(q.array, exact.array);
+      });
+}
+
+void bind_objectives(py::module_& module) {
+  py::class_<Objective, std::shared_ptr<Objective>>(module, "Objective")
+      .def_readonly("name", &Objective::name)
+      .def_readwrite("weight", &Objective::weight)
+      .def_property_readonly("groove",
+                             [](const Objective& o) { return py::make_tuple(o.groove.width, o.groove.parabola); })
+      .def("__repr__",
+           [](const Objective& o) { return "Objective(" + o.name + ", " + std::to_string(o.weight) + ")"; });
+  using Shared = std::shared_ptr<Objective>;
+  module.def("position_objective", [](const std::string& name, double weight, double width, double parabola) {
+    return Shared(new PositionObjective(name, weight, Groove{width, parabola}));
+  });
+  module.def("orientation_objective", [](const std::string& name, double weight, double width, double parabola) {
+    return Shared(new OrientationObjective(name, weight, Groove{width, parabola}));
+  });
+  module.def("smoothness_objective",
+             [](const std::string& name, double weight, double width, double parabola, int order) {
+               return Shared(new SmoothnessObjective(name, weight, Groove{width, parabola}, order));
+             });
+  module.def("joint_limit_objective",
+             [](const std::string& name, double weight, double width, double parabola, double margin) {
+               return Shared(new JointLimitObjective(name, weight, Groove{width, parabola}, margin));
+             });
+  module.def("attraction_objective", [](const std::string& name, double weight, double width, double parabola,
+                                        int frame, py::handle offset, py::handle target) {
+    return Shared(new AttractionObjective(name, weight, Groove{width, parabola}, frame, vector_from(offset, "offset"),
+                                          vector_from(target, "target")));
+  });
+}
+
+void bind_relaxed_ik(py::module_& module) {
+  py::class_<RelaxedIkReport>(module, "RelaxedIkReport")
+      .def_readonly("position_error", &RelaxedIkReport::position_error)
+      .def_readonly("orientation_error", &RelaxedIkReport::orientation_error)
+      .def_readonly("objective", &RelaxedIkReport::objective)
+      .def_readonly("evaluations", &RelaxedIkReport::evaluations);
+  py::class_<RelaxedIk>(module, "RelaxedIk")
+      .def(py::init([](const KinematicsSolver& chain, std::vector<std::shared_ptr<Objective>> objectives, double period,
+                       int max_iterations) {
+        return RelaxedIk(chain.chain(), std::move(objectives), RelaxedIkOptions{period, max_iterations});
+      }))
+      .def("reset",
+           [](RelaxedIk& self, py::handle q) {
+             const Input input(q, {self.chain().size()}, "q");
+             check_finite(input.data(), self.chain().size(), "q");
+             self.reset(Eigen::Map<const Eigen::VectorXd>(input.data(), self.chain().size()));
+           })
+      .def("solve",
+           [](RelaxedIk& self, py::handle target) {
+             const Input input(target, {4, 4}, "target");
+             check_finite(input.data(), 16, "target");
+             return output_vector(self.solve(pose_from(input.data())));
+           })
+      .def("solve_path",
+           [](RelaxedIk& self, py::handle targets) {
+             const Input input(targets, {-1, 4, 4}, "targets");
+             const py::ssize_t count = input.length(0), n = self.chain().size();
+             check_finite(input.data(), 16 * count, "targets");
+             const Output output = empty(py::make_tuple(count, n));
+             for (py::ssize_t i = 0; i < count; ++i) {
+               const Eigen::VectorXd& q = self.solve(pose_from(input.data() + 16 * i));
+               std::copy(q.data(), q.data() + n, output.doubles() + n * i);
+             }
+             return output.array;
+           })
+      .def_property_readonly("report", [](const RelaxedIk& self) { return self.report(); })
+      .def_property(
+          "period", [](RelaxedIk& self) { return self.options().period; },
+          [](RelaxedIk& self, double period) { self.options().period = period; })
+      .def_property(
+          "max_iterations", [](RelaxedIk& self) { return self.options().max_iterations; },
+          [](RelaxedIk& self, int count) { self.options().max_iterations = count; });
+}
+
+}  // namespace
 
 PYBIND11_MODULE(iter_core, module) {
   module.doc() = "Chains, inverse kinematics and distances for robot arms.";
+  bind_chain(module);
+  bind_closed_form(module);
+  bind_objectives(module);
+  bind_relaxed_ik(module);
 }
