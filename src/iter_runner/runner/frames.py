@@ -8,8 +8,10 @@ from typing import Tuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iter_runner.kinematics.rotations import matrix_to_quaternion, pose
+from iter_runner.kinematics.rotations import angle_between, inverse, matrix_to_quaternion, pose
+from iter_runner.plan.frames import fixed_pose
 from iter_runner.primitives.context import ToolPose
+from iter_runner.robot.table import Robot, robot_urdf
 
 Matrix = NDArray[np.float64]
 
@@ -29,11 +31,11 @@ class PlanFrames:
     def to_tip(self, tool: ToolPose) -> Matrix:
         """(4, 4) pose of the chain's tip in its base for a pose of the plan's tool frame in the plan's frame."""
         in_plan = pose(np.asarray(tool.position, dtype=float), np.asarray(tool.orientation, dtype=float))
-        return self.base_from_frame @ in_plan @ np.linalg.inv(self.tip_from_tool)
+        return self.base_from_frame @ in_plan @ inverse(self.tip_from_tool)
 
     def to_plan(self, tip: Matrix) -> ToolPose:
         """The inverse of :meth:`to_tip`."""
-        in_plan = np.linalg.inv(self.base_from_frame) @ tip @ self.tip_from_tool
+        in_plan = inverse(self.base_from_frame) @ tip @ self.tip_from_tool
         return ToolPose(
             position=[float(value) for value in in_plan[:3, 3]],
             orientation=[float(value) for value in matrix_to_quaternion(in_plan[:3, :3])],
@@ -43,8 +45,17 @@ class PlanFrames:
 def pose_error(actual: Matrix, wanted: Matrix) -> Tuple[float, float]:
     """How far apart two poses (4, 4) are: m and rad."""
     distance = float(np.linalg.norm(actual[:3, 3] - wanted[:3, 3]))
-    turn = wanted[:3, :3].T @ actual[:3, :3]
-    # atan2 of sine and cosine: arccos of the trace alone loses half the digits near zero.
-    sine = 0.5 * np.linalg.norm([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
-    cosine = 0.5 * (np.trace(turn) - 1.0)
-    return distance, float(np.arctan2(sine, cosine))
+    return distance, float(angle_between(actual[:3, :3], wanted[:3, :3]))
+
+
+def plan_frames(robot: Robot, frame_id: str, tool_frame: str) -> PlanFrames:
+    """The frames of a plan on a robot.
+
+    Raises:
+        FrameError: one of them is no link of the robot's URDF, or a joint is between it and where it belongs.
+    """
+    urdf = robot_urdf(robot)
+    return PlanFrames(
+        base_from_frame=fixed_pose(urdf, frame_id, robot.base_frame),
+        tip_from_tool=fixed_pose(urdf, tool_frame, robot.tool_frame),
+    )

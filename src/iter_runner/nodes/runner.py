@@ -1,0 +1,486 @@
+"""The runner: works through task plans on one arm, one plan at a time.
+
+Parameters:
+    ~robot (str, ur5): a row of config/robots/, or the path of such a YAML file.
+    ~planner (str, relaxed_ik): a row of config/planners.yaml that fits the robot.
+    ~tool_frame (str, ""): the flange frame of plans that name none themselves; empty: the robot's row's.
+    ~speed (float, none): 0.01…1, the driver's speed slider, set before each run.
+    ~study, ~participant_id, ~condition (str, ""): what records are filed under where a goal does not say.
+    ~wait_for_arm (bool, true): refuse goals until /arm_ready is true.
+
+Environment: ITER_RUNNER_SESSIONS, the folder of records (~/.ros/iter_runner/sessions).
+
+Action: /runner/run_plan (iter_runner/RunPlan): a second goal is refused while one runs; cancel stops the run.
+Services: /runner/pause, /runner/resume, /runner/stop, /runner/step (std_srvs/Trigger), /runner/answer
+    (iter_runner/Answer).
+Publishes: /runner/state (iter_runner/RunnerState, latched), /runner/events (iter_runner/Event), /runner/scene
+    (iter_runner/Scene, latched), /runner/scene_markers (visualization_msgs/MarkerArray, latched), and what
+    plans publish.
+Subscribes: /button/press (iter_runner/ButtonPress), /arm_ready (std_msgs/Bool), and the driver's topics.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, List, Optional, Sequence, Tuple
+
+import actionlib
+import numpy as np
+import rospy
+from actionlib.server_goal_handle import ServerGoalHandle
+from actionlib_msgs.msg import GoalStatus
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger, TriggerRequest, TriggerResponse
+from ur_msgs.srv import SetSpeedSliderFraction
+
+from iter_runner.events import Event
+from iter_runner.kinematics import Box, load_chain
+from iter_runner.msg import ButtonPress, RunnerState, RunPlanAction, RunPlanFeedback, RunPlanResult
+from iter_runner.msg import Event as EventMessage
+from iter_runner.nodes.ros_clock import study_clock
+from iter_runner.nodes.workcell import RosWorkcell
+from iter_runner.plan import Plan, PlanError, PlanFault, load_plan, plan_hash
+from iter_runner.plan.check import check_plan
+from iter_runner.plan.frames import FrameError
+from iter_runner.planners.table import PlannerError, check_fit, load_planner
+from iter_runner.primitives import REGISTRY
+from iter_runner.robot.arm import JointPath, Vector
+from iter_runner.robot.ros_gripper import RosGripper
+from iter_runner.robot.ros_ur import URArm
+from iter_runner.robot.table import Robot, RobotError, load_gripper, load_robot, robot_driver
+from iter_runner.run_control import Fault, RunControl
+from iter_runner.runner.engine import Engine, Outcome, Rig
+from iter_runner.runner.event_log import EventLog
+from iter_runner.runner.frames import plan_frames
+from iter_runner.runner.journal import Journal, JournalError
+from iter_runner.runner.presses import Press
+from iter_runner.runner.scene import SceneModel
+from iter_runner.runner.state import RunState, State
+from iter_runner.srv import Answer, AnswerRequest, AnswerResponse
+from iter_runner.study import sessions
+from iter_runner.study.report import summarise_session, to_json
+from iter_runner.study.sessions import Session, SessionError
+
+MODES = ("run", "capture", "replay")
+
+EVENT_QUEUE = 10000
+"""Events that wait for a slow listener before the oldest are dropped for it (the journal has them)."""
+
+SHUTDOWN_TIME = 5.0
+"""Seconds of wall time that a run gets to write its end when the node is shut down."""
+
+
+class Refused(Exception):
+    """A goal that is not run; the message says why and what to do."""
+
+
+class RunnerNode:
+    """Wires :class:`iter_runner.runner.engine.Engine` to the graph."""
+
+    def __init__(self, robot: Robot, planner: str) -> None:
+        self._robot = robot
+        self._planner = planner
+        self._chain = load_chain(robot)
+        self._clock = study_clock()
+        self._arm = URArm(robot, self._clock)
+        self._gripper_row = load_gripper(robot.gripper)
+        self._gripper = RosGripper(self._gripper_row, self._clock)
+        self._workcell = RosWorkcell(robot.base_frame, robot.tool_frame)
+
+        self._lock = threading.RLock()
+        self._goal: Optional[ServerGoalHandle] = None  # the one that is looked at or run
+        self._engine: Optional[Engine] = None
+        self._stop_asked = False
+        self._worker: Optional[threading.Thread] = None
+        self._wait_for_arm = bool(rospy.get_param("~wait_for_arm", True))
+        self._arm_ready = not self._wait_for_arm
+
+        self._events = rospy.Publisher("/runner/events", EventMessage, queue_size=EVENT_QUEUE, tcp_nodelay=True)
+        self._state_publisher = rospy.Publisher(
+            "/runner/state", RunnerState, queue_size=100, latch=True, tcp_nodelay=True
+        )
+        self._state = RunState()
+        self._show_idle()
+
+        rospy.Subscriber("/arm_ready", Bool, self._on_arm_ready, queue_size=1)
+        rospy.Subscriber("/button/press", ButtonPress, self._on_press, queue_size=None, tcp_nodelay=True)
+        for name in ("pause", "resume", "stop", "step"):
+            rospy.Service(f"/runner/{name}", Trigger, self._operator_service(name))
+        rospy.Service("/runner/answer", Answer, self._on_answer)
+        self._server = actionlib.ActionServer(
+            "/runner/run_plan", RunPlanAction, self._on_goal, self._on_cancel, auto_start=False
+        )
+        self._server.start()
+        rospy.on_shutdown(self._on_shutdown)
+
+    # Goals ---------------------------------------------------------------------------------------------------------
+
+    def _on_goal(self, handle: ServerGoalHandle) -> None:
+        with self._lock:
+            if self._goal is not None:
+                state = self._state
+                title = f"'{state.title}'" if state.title else "another plan"
+                place = f", step {state.step + 1} of {state.steps}" if state.step >= 0 else ""
+                reason = f"the runner is busy with {title}{place}: wait for its end, or stop it (/runner/stop)"
+                self._refuse(handle, reason)
+                return
+            if not self._arm_ready:
+                self._refuse(
+                    handle, "the arm is not ready: /arm_ready is not true yet; initialize_joints says what it waits for"
+                )
+                return
+            self._goal = handle
+            self._stop_asked = False
+            self._worker = threading.Thread(target=self._work, args=(handle,), name="run", daemon=True)
+        self._worker.start()
+
+    def _on_cancel(self, handle: ServerGoalHandle) -> None:
+        with self._lock:
+            if self._goal is not None and self._goal.get_goal_id().id == handle.get_goal_id().id:
+                self._stop()
+
+    def _work(self, handle: ServerGoalHandle) -> None:
+        """One goal from its arrival to its result."""
+        session: Optional[Session] = None
+        steps = 0
+        try:
+            try:
+                plan, first_step = self._checked_plan(handle.get_goal())
+                steps = len(plan.steps)
+                engine, session = self._prepare(plan, first_step, handle.get_goal())
+            except (Refused, SessionError, JournalError) as error:
+                self._release()
+                self._refuse(handle, str(error))
+                return
+            with self._lock:
+                self._engine = engine
+                if self._stop_asked:
+                    engine.stop()
+            handle.set_accepted()
+            rospy.loginfo("runner: '%s', %d steps, session %s", plan.title, steps, session.name)
+            try:
+                outcome = engine.execute()
+            except JournalError as error:
+                outcome = Outcome("aborted", str(error), 0)
+            self._write_report(session)
+            self._release()
+            self._conclude(handle, outcome, session, steps)
+        except Exception as error:
+            # A node that lost its worker would refuse every goal from here on.
+            rospy.logfatal("runner: %s: %s; please report this", type(error).__name__, error)
+            self._arm.halt()
+            self._release()
+            self._conclude(handle, Outcome("aborted", f"{type(error).__name__}: {error}", 0), session, steps)
+            raise
+
+    def _release(self) -> None:
+        with self._lock:
+            self._engine = None
+            self._goal = None
+            self._arm.report_fault = None
+            self._show_idle()
+
+    def _refuse(self, handle: ServerGoalHandle, reason: str) -> None:
+        rospy.logwarn("runner: goal refused: %s", reason)
+        result = RunPlanResult(outcome="refused", message=reason)
+        if handle.get_goal_status().status in (GoalStatus.PENDING, GoalStatus.RECALLING):
+            handle.set_rejected(result, reason)
+
+    def _conclude(self, handle: ServerGoalHandle, outcome: Outcome, session: Optional[Session], steps: int) -> None:
+        result = RunPlanResult(
+            outcome=outcome.outcome,
+            message=outcome.message,
+            session=session.name if session is not None else "",
+            session_directory=str(session.directory) if session is not None else "",
+            steps_done=outcome.steps_done,
+            steps=steps,
+        )
+        rospy.loginfo("runner: %s: %s", outcome.outcome, outcome.message)
+        status = handle.get_goal_status().status
+        if outcome.outcome == "finished":
+            handle.set_succeeded(result, outcome.message)
+        elif status in (GoalStatus.PREEMPTING, GoalStatus.RECALLING):
+            handle.set_canceled(result, outcome.message)
+        else:
+            handle.set_aborted(result, outcome.message)
+
+    # A run ---------------------------------------------------------------------------------------------------------
+
+    def _checked_plan(self, goal: Any) -> Tuple[Plan, int]:
+        if bool(goal.plan_json) == bool(goal.plan_path):
+            raise Refused("a goal has either plan_json or plan_path, and not both")
+        mode = goal.mode or "run"
+        if mode not in MODES:
+            raise Refused(f"mode {mode!r}: expected one of {', '.join(MODES)}")
+        try:
+            plan = load_plan(goal.plan_json or Path(goal.plan_path), REGISTRY)
+            for warning in plan.warnings:
+                rospy.logwarn("runner: plan: %s", warning)
+            if not 0 <= goal.first_step < max(1, len(plan.steps)):
+                raise Refused(f"first_step {goal.first_step}: the plan has steps 0 to {len(plan.steps) - 1}")
+            self._check(plan)
+        except PlanError as error:
+            raise _refused_plan(error.faults) from error
+        return plan, int(goal.first_step)
+
+    def _check(self, plan: Plan) -> None:
+        warnings: List[PlanFault] = []
+        faults = check_plan(plan, self._robot, tool_frame=self._launch_tool_frame() or None, warnings=warnings)
+        for warning in warnings:
+            rospy.logwarn("runner: plan: %s", warning)
+        if faults:
+            raise _refused_plan(faults)
+
+    @staticmethod
+    def _launch_tool_frame() -> str:
+        return str(rospy.get_param("~tool_frame", ""))
+
+    def _tool_frame(self, plan: Plan) -> str:
+        return plan.tool_frame or self._launch_tool_frame() or self._robot.tool_frame
+
+    def _prepare(self, plan: Plan, first_step: int, goal: Any) -> Tuple[Engine, Session]:
+        """Everything that a run needs, before the first motion; what fails here refuses the goal."""
+        tool_frame = self._tool_frame(plan)
+        try:
+            frames = plan_frames(self._robot, plan.frame_id, tool_frame)
+        except FrameError as error:
+            raise Refused(f"the plan's frames do not fit robot {self._robot.name}: {error}") from error
+        study, participant_id, condition = (
+            str(getattr(goal, name) or rospy.get_param(f"~{name}", ""))
+            for name in ("study", "participant_id", "condition")
+        )
+        objects = plan.objects_for(tool_frame, self._gripper_row.tip_offset)
+        scene = SceneModel(objects, frames)
+        scene.advance(plan.steps[:first_step])
+        planner = load_planner(self._planner, self._robot, self._chain, _obstacles(scene))
+        self._set_speed()
+        candidates = self._start_candidates()
+        session = sessions.create_session(
+            json.dumps(plan.document, indent=2, ensure_ascii=False) + "\n", study, participant_id, condition
+        )
+        control = RunControl(self._clock)
+        self._arm.report_fault = control.report_fault
+        engine = Engine(
+            steps=plan.steps,
+            rig=Rig(self._arm, self._gripper, planner, self._chain, frames, self._workcell),
+            control=control,
+            log=EventLog(session.name, Journal(session.journal), self._publish_event, self._clock),
+            save_path=self._path_saver(session),
+            header={
+                "title": plan.title,
+                "plan_hash": plan_hash(plan),
+                "plan_file": str(plan.source) if plan.source is not None else "",
+                "robot": self._robot.name,
+                "planner": self._planner,
+                "mode": goal.mode or "run",
+                "steps": len(plan.steps),
+                "first_step": first_step,
+                "tool_frame": tool_frame,
+                "study": study,
+                "participant_id": participant_id,
+                "condition": condition,
+            },
+            on_state=self._show,
+            first_step=first_step,
+            start_candidates=candidates,
+            title=plan.title,
+            session=session.name,
+        )
+        self._begin_scene(plan, scene)
+        return engine, session
+
+    def _begin_scene(self, plan: Plan, scene: SceneModel) -> None:
+        for planned in plan.steps:
+            topic = getattr(planned.step, "topic", None)
+            if topic is not None:
+                try:
+                    self._workcell.topics.advertise(topic, getattr(planned.step, "full_type", "std_msgs/String"))
+                except Fault as fault:
+                    raise Refused(f"{planned.pointer}: {fault.message}") from fault
+        self._workcell.begin(scene, lambda: np.asarray(self._chain.fk(self._arm.reading().positions)))
+
+    def _set_speed(self) -> None:
+        speed = rospy.get_param("~speed", None)
+        if speed is None:
+            return
+        service = robot_driver(self._robot).services.get("set_speed_slider")
+        if service is None:
+            rospy.logwarn_once("runner: the driver of %s has no speed slider; ~speed is not used", self._robot.name)
+            return
+        try:
+            done = rospy.ServiceProxy(service, SetSpeedSliderFraction)(float(speed)).success
+        except (rospy.ServiceException, rospy.ROSException) as error:
+            raise Refused(
+                f"can't set the speed slider to {speed} by {service}: {error}; is the driver running?"
+            ) from error
+        if not done:
+            raise Refused(f"the driver refused the speed {speed} by {service}: it takes 0.01 to 1")
+
+    def _start_candidates(self) -> List[Vector]:
+        """Where the arm may stand because something commanded it there: the tuck, the end of the last run."""
+        candidates = [np.asarray(self._robot.tuck, dtype=np.float64)]
+        for session in reversed(sessions.list_sessions()):
+            joints = sessions.last_commanded_joints(session)
+            if joints is not None:
+                candidates.append(joints)
+                break
+        return candidates
+
+    def _path_saver(self, session: Session) -> Any:
+        def save(name: str, path: JointPath) -> str:
+            return sessions.save_path(session, name, path.positions, path.times, self._arm.joint_names)
+
+        return save
+
+    def _write_report(self, session: Session) -> None:
+        try:
+            sessions.write_durably(session.report, (to_json(summarise_session(session)) + "\n").encode("utf-8"))
+        except (OSError, SessionError, ValueError) as error:
+            rospy.logwarn("runner: no report.json was written: %s; `rosrun iter_runner report` draws it again", error)
+
+    # What goes out -------------------------------------------------------------------------------------------------
+
+    def _publish_event(self, event: Event) -> None:
+        if rospy.is_shutdown():
+            return
+        message = EventMessage(
+            sequence=event.sequence,
+            session=event.session,
+            kind=event.kind.value,
+            time=event.time,
+            wall_time=event.wall_time,
+            step=event.step,
+            pointer=event.pointer,
+            data=json.dumps(event.data, separators=(",", ":")),
+        )
+        try:
+            self._events.publish(message)
+        except rospy.ROSException:  # shut down between the two lines; the event is on disk
+            return
+
+    def _show(self, state: RunState) -> None:
+        with self._lock:
+            self._state = state
+            message = _state_message(state)
+            if rospy.is_shutdown():
+                return
+            self._state_publisher.publish(message)
+            goal = self._goal
+        if goal is not None and goal.get_goal_status().status in (GoalStatus.ACTIVE, GoalStatus.PREEMPTING):
+            goal.publish_feedback(RunPlanFeedback(state=message))
+
+    def _show_idle(self) -> None:
+        idle = State.IDLE if self._arm_ready else State.WAITING_FOR_ARM
+        waiting_for = "" if self._arm_ready else "the arm"
+        self._show(replace(RunState(), state=idle, session=self._state.session, waiting_for=waiting_for))
+
+    # What comes in -------------------------------------------------------------------------------------------------
+
+    def _on_arm_ready(self, message: Bool) -> None:
+        with self._lock:
+            self._arm_ready = bool(message.data) or not self._wait_for_arm
+            if self._goal is None:
+                self._show_idle()
+
+    def _on_press(self, message: ButtonPress) -> None:
+        engine = self._engine
+        if engine is None:
+            rospy.loginfo("runner: the button was pressed while no plan runs")
+            return
+        verdict = engine.press(_press(message, self._clock.now()))
+        if not verdict.used:
+            rospy.loginfo("runner: a press of the button was ignored: %s", verdict.reason)
+
+    def _on_answer(self, request: AnswerRequest) -> AnswerResponse:
+        engine = self._engine
+        success, text = (False, "no plan is running") if engine is None else engine.answer(request.text)
+        return AnswerResponse(success=success, message=text)
+
+    def _operator_service(self, name: str) -> Any:
+        def serve(_request: TriggerRequest) -> TriggerResponse:
+            if name == "stop":
+                return TriggerResponse(*self._stop())
+            engine = self._engine
+            if engine is None:
+                return TriggerResponse(False, "no plan is running")
+            success, text = getattr(engine, name)()
+            return TriggerResponse(success, text)
+
+        return serve
+
+    def _stop(self) -> Tuple[bool, str]:
+        with self._lock:
+            engine = self._engine
+            if engine is None and self._goal is not None:
+                self._stop_asked = True  # still being checked: it ends before its first step
+                return True, "stopped"
+        if engine is None:
+            return False, "no plan is running"
+        return engine.stop()
+
+    def _on_shutdown(self) -> None:
+        self._stop()
+        worker = self._worker
+        if worker is not None and worker is not threading.current_thread():
+            worker.join(SHUTDOWN_TIME)
+
+
+def _refused_plan(faults: Sequence[PlanFault]) -> Refused:
+    count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+    return Refused("\n".join([f"the plan has {count}, nothing was started", *map(str, faults)]))
+
+
+def _press(message: ButtonPress, now: float) -> Press:
+    """A press as the engine takes it; one without a time of its own counts from its arrival."""
+    try:
+        detail = json.loads(message.detail) if message.detail else {}
+    except ValueError:
+        detail = {"text": message.detail}
+    time = message.time if math.isfinite(message.time) and message.time > 0 else now
+    return Press(time, message.source, detail if isinstance(detail, dict) else {"value": detail})
+
+
+def _obstacles(scene: SceneModel) -> List[Any]:
+    return [
+        Box(placed.object.name, placed.pose, np.asarray(placed.object.size))
+        for placed in scene.objects
+        if not placed.object.graspable
+    ]
+
+
+def _state_message(state: RunState) -> RunnerState:
+    return RunnerState(
+        state=int(state.state),
+        session=state.session,
+        title=state.title,
+        step=state.step,
+        steps=state.steps,
+        step_name=state.step_name,
+        doing=state.doing,
+        waiting_for=state.waiting_for,
+        fault=state.fault,
+        started=state.started,
+        remaining=state.remaining,
+    )
+
+
+def main() -> int:
+    """Runs the node; returns its exit code."""
+    rospy.init_node("runner")
+    try:
+        robot = load_robot(str(rospy.get_param("~robot", "ur5")))
+        planner = str(rospy.get_param("~planner", "relaxed_ik"))
+        check_fit(robot, planner)
+        speed = rospy.get_param("~speed", None)
+        if speed is not None and not (isinstance(speed, (int, float)) and 0.01 <= speed <= 1.0):
+            raise RobotError(f"~speed is {speed!r}, expected a number from 0.01 to 1")
+        RunnerNode(robot, planner)
+    except (RobotError, PlannerError) as error:
+        rospy.logfatal("runner: %s", error)
+        return 1
+    rospy.spin()
+    return 0
