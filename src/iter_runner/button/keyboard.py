@@ -51,7 +51,7 @@ class Keyboard:
             before = termios.tcgetattr(descriptor)
         except (OSError, ValueError, AttributeError, termios.error) as error:
             raise SourceError(
-                "the keyboard source reads keys from a terminal and its standard input is none (roslaunch gives its nodes "
+                "the keyboard source reads keys from a terminal and its standard input is none (roslaunch gives nodes "
                 "none); run `rosrun iter_runner button _source:=keyboard` in a terminal of its own"
             ) from error
         try:

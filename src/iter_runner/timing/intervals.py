@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from iter_runner.events import Event, EventKind
 
@@ -84,8 +84,11 @@ class HumanWait:
         return self.ended - self.started
 
 
-def run_span(events: Sequence[Event]) -> Tuple[float, float]:
-    """Start and end of a run on the study clock, s; the end is the last event's time where the run was cut short.
+def run_span(events: Sequence[Event], now: Optional[float] = None) -> Tuple[float, float]:
+    """Start and end of a run on the study clock, s.
+
+    The end of a run without its last event is ``now`` where that is given, for a run that is under way, and otherwise
+    the time of the last event there is, for one that was cut short.
 
     Raises:
         ValueError: there is no event.
@@ -95,6 +98,8 @@ def run_span(events: Sequence[Event]) -> Tuple[float, float]:
     start = next((event.time for event in events if event.kind is EventKind.RUN_STARTED), events[0].time)
     finished = [event.time for event in events if event.kind is EventKind.RUN_FINISHED]
     end = finished[-1] if finished else max(event.time for event in events)
+    if not finished and now is not None:
+        end = max(end, now)
     return start, max(start, end)
 
 
@@ -103,8 +108,8 @@ def is_human(event: Event) -> bool:
     return event.data.get("condition") in HUMAN_CONDITIONS
 
 
-def human_waits(events: Sequence[Event]) -> List[HumanWait]:
-    """Every wait on the human in the order of the run; at most the last one is open."""
+def human_waits(events: Sequence[Event], now: Optional[float] = None) -> List[HumanWait]:
+    """Every wait on the human in the order of the run; at most the last one is open. ``now``: see :func:`run_span`."""
     waits: List[HumanWait] = []
     begun: Optional[Event] = None
 
@@ -144,11 +149,11 @@ def human_waits(events: Sequence[Event]) -> List[HumanWait]:
             close(begun, event.time, by="interrupted")
             begun = None
     if begun is not None:
-        close(begun, run_span(events)[1], open_=True)
+        close(begun, run_span(events, now)[1], open_=True)
     return waits
 
 
-def suspensions(events: Sequence[Event]) -> List[Tuple[float, float]]:
+def suspensions(events: Sequence[Event], now: Optional[float] = None) -> List[Tuple[float, float]]:
     """Stretches in which the run was paused or faulted, (start, end) on the study clock, s."""
     stretches: List[Tuple[float, float]] = []
     since: Optional[float] = None
@@ -159,21 +164,23 @@ def suspensions(events: Sequence[Event]) -> List[Tuple[float, float]]:
             stretches.append((since, max(since, event.time)))
             since = None
     if since is not None:
-        stretches.append((since, max(since, run_span(events)[1])))
+        stretches.append((since, max(since, run_span(events, now)[1])))
     return stretches
 
 
-def intervals(events: Sequence[Event]) -> List[Interval]:
+def intervals(events: Sequence[Event], now: Optional[float] = None) -> List[Interval]:
     """The run cut into intervals: contiguous, in order, from its start to its end; their durations add up to its own.
+
+    ``now``: see :func:`run_span`; the last interval of a run that is under way is open.
 
     Two waits without a moment between them stay two interactions; intervals of no length are left out.
     """
     if not events:
         return []
-    start, end = run_span(events)
+    start, end = run_span(events, now)
     finished = any(event.kind is EventKind.RUN_FINISHED for event in events)
-    waits = human_waits(events)
-    pauses = suspensions(events)
+    waits = human_waits(events, now)
+    pauses = suspensions(events, now)
     steps = [(event.time, event.step, event.pointer) for event in events if event.kind is EventKind.STEP_STARTED]
 
     edges = {start, end}
@@ -220,21 +227,3 @@ def _first_step(left: float, right: float, steps: Sequence[Tuple[float, int, str
         if time < left:
             under_way = (step, pointer)
     return under_way
-
-
-def step_durations(events: Sequence[Event]) -> Dict[int, float]:
-    """How long each step took by itself, s: from its start to its end, without what the run was suspended meanwhile.
-
-    A step that was done more than once (after a fault) counts with its last time; one that did not end is left out.
-    """
-    durations: Dict[int, float] = {}
-    pauses = suspensions(events)
-    started: Dict[int, float] = {}
-    for event in events:
-        if event.kind is EventKind.STEP_STARTED:
-            started[event.step] = event.time
-        elif event.kind is EventKind.STEP_FINISHED and event.step in started:
-            begin = started.pop(event.step)
-            paused = sum(max(0.0, min(event.time, until) - max(begin, since)) for since, until in pauses)
-            durations[event.step] = max(0.0, event.time - begin - paused)
-    return durations
