@@ -24,8 +24,9 @@ from ur_dashboard_msgs.msg import RobotMode, SafetyMode
 from iter_runner.clock import Clock, MonotonicClock
 from iter_runner.robot.arm import JointPath, JointReading
 from iter_runner.robot.resume import remaining_path
-from iter_runner.robot.ros_servo import STOP, ScriptServo
+from iter_runner.robot.script_servo import ScriptServo
 from iter_runner.robot.table import Robot, robot_driver
+from iter_runner.robot.urscript import STOP
 from iter_runner.run_control import Fault, RunControl
 
 STALE_AGE = 0.1

@@ -1,0 +1,190 @@
+"""The planner ``relaxed_ik``: a goal that wanders to the target, one solution and one joint target a tick."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, Iterator, List, Optional, Sequence
+
+import numpy as np
+
+from iter_runner.kinematics import RelaxedIK
+from iter_runner.planners.arrival import PATIENCE, Arrival
+from iter_runner.planners.base import MoveGoal, Planner, Unreachable
+from iter_runner.planners.inverse import refine
+from iter_runner.planners.options import MoveOptions, read_options
+from iter_runner.planners.routes import Route, Router
+from iter_runner.robot.arm import Arm, JointPath, Servo, Vector
+from iter_runner.run_control import Fault, RunControl
+
+if TYPE_CHECKING:
+    from iter_runner.kinematics import Chain
+    from iter_runner.robot.table import Robot
+
+SETTLE_TICKS = 60
+"""Ticks at most that the solver gets to come to rest once its goal stands at the target."""
+SETTLED = 2e-5
+"""rad a tick below which it has come to rest."""
+SLOW_TICKS = 15
+"""Ticks over which the stream slows down before a pause and comes up to speed after it."""
+GRAIN = 1e-6
+"""s by which a tick may come early: a simulated clock is counted in steps that floats only nearly hit."""
+
+
+class RelaxedIKPlanner(Planner):
+    """See :class:`iter_runner.planners.base.Planner`.
+
+    The state of the loop is the tick count and the solver's last solutions, never the time: the same start and goal
+    give the same joint targets, bit for bit, whatever the machine does meanwhile. The stream ends with each move, so
+    that the hand never works against it.
+    """
+
+    name: ClassVar[str] = "relaxed_ik"
+
+    def __init__(self, robot: Robot, chain: Chain, obstacles: Sequence[Any] = ()) -> None:
+        self._chain = chain
+        self._period = 1.0 / robot.stream_rate
+        self._router = Router(robot, chain, obstacles)
+        self._solver = RelaxedIK(chain, weights=robot.objectives, obstacles=list(obstacles), period=self._period)
+        # What no tick exceeds, whatever the solver says.
+        self._tick_speed = 0.98 * np.asarray(chain.velocity_limits) * self._period
+        self._tick_rise = 0.98 * np.asarray(robot.limits.acceleration) * self._period**2
+        self._servo: Optional[Servo] = None
+
+    def targets(self, start: Vector, goal: MoveGoal) -> Iterator[Vector]:
+        """Joint targets (n,) rad, tick after tick, from the one after ``start`` to the goal itself.
+
+        Raises:
+            Unreachable: before the first target.
+        """
+        options = read_options(goal.options)
+        start = np.array(start, dtype=np.float64)
+        route = self._router.route(start, goal.flange)
+        if float(np.max(np.abs(route.joints[-1] - start))) < 1e-9:
+            return
+        if route.line is None:
+            yield from self._in_joint_space(route, options)
+        else:
+            yield from self._along_line(route, goal, options)
+
+    def _in_joint_space(self, route: Route, options: MoveOptions) -> Iterator[Vector]:
+        profile = self._router.profile(route, options)
+        for tick in range(1, math.ceil(profile.duration / self._period - 1e-9)):
+            yield profile.at(tick * self._period)[1]
+        yield route.joints[-1]
+
+    def _along_line(self, route: Route, goal: MoveGoal, options: MoveOptions) -> Iterator[Vector]:
+        assert route.line is not None
+        # How fast the goal may wander is read off the line's exact joints, which the solver's hardly differ from.
+        profile = self._router.profile(route, options)
+        start = route.joints[0]
+        self._solver.reset(start)
+        before, last = start, start
+        for tick in range(1, math.ceil(profile.duration / self._period - 1e-9) + 1):
+            phase, _ = profile.at(tick * self._period)
+            before, last = last, self._within_limits(self._solver.solve(route.line.pose(phase)), last, before)
+            yield last
+        for _ in range(SETTLE_TICKS):
+            before, last = last, self._within_limits(self._solver.solve(goal.flange), last, before)
+            yield last
+            if float(np.max(np.abs(last - before))) < SETTLED:
+                break
+        yield from self._close_in(last, route, goal)
+
+    def _within_limits(self, wanted: Vector, last: Vector, before: Vector) -> Vector:
+        """``wanted``, or what of it a tick's limits of speed and acceleration allow after ``before`` and ``last``."""
+        step = last - before
+        lower = np.maximum(-self._tick_speed, step - self._tick_rise)
+        upper = np.minimum(self._tick_speed, step + self._tick_rise)
+        return last + np.clip(wanted - last, lower, upper)
+
+    def _close_in(self, last: Vector, route: Route, goal: MoveGoal) -> Iterator[Vector]:
+        """From where the solver came to rest (its objectives trade accuracy for other things) to the goal itself."""
+        end = refine(self._chain, last, goal.flange)
+        near = end.exact and float(np.max(np.abs(end.positions - last))) < 0.1
+        if near:
+            gap = end.positions - last
+            # A minimum-jerk step peaks at 1.875 gap/T in speed and 5.774 gap/T² in acceleration.
+            duration = max(
+                float(np.max(np.sqrt(5.774 * np.abs(gap) / (0.7 * self._router.acceleration)))),
+                float(np.max(1.875 * np.abs(gap) / self._router.velocity)),
+            )
+            ticks = math.ceil(duration / self._period)
+            for tick in range(1, ticks + 1):
+                share = tick / ticks
+                yield (
+                    last + (10.0 * share**3 - 15.0 * share**4 + 6.0 * share**5) * gap if tick < ticks else end.positions
+                )
+        else:  # caught in another corner of its objectives: go straight to the joints that the line ends at
+            yield from self._in_joint_space(self._router.joint_route(last, goal.flange), MoveOptions())
+
+    def preview(self, start: Vector, goal: MoveGoal) -> JointPath:
+        """See :class:`iter_runner.planners.base.Planner`."""
+        return self._path([np.array(start, dtype=np.float64), *self.targets(start, goal)])
+
+    def _path(self, positions: List[Vector]) -> JointPath:
+        return JointPath(np.array(positions), np.arange(len(positions), dtype=np.float64) * self._period)
+
+    def move(self, arm: Arm, start: Vector, goal: MoveGoal, control: RunControl) -> JointPath:
+        """See :class:`iter_runner.planners.base.Planner`."""
+        sent: List[Vector] = [np.array(start, dtype=np.float64)]
+        control.wait_while_paused()
+        servo = self._servo = arm.servo()
+        clock = control.clock
+        arrival: Optional[Arrival] = None
+        give_up = math.inf
+        deadline = clock.now()
+        pace = 1.0  # ticks a period: below 1 around a pause
+        targets = self.targets(start, goal)
+        target = next(targets, None)  # where the goal is unreachable, it is said here, before anything moves
+        try:
+            servo.start()
+            while True:
+                if target is not None:
+                    sent.append(target)
+                elif arrival is None:
+                    arrival, give_up = Arrival(self._chain, sent[-1]), clock.now() + PATIENCE
+                elif arrival.arrived(arm.reading()) or clock.now() > give_up:
+                    break
+                # After the last target it is held, until the arm, which lags, is there.
+                period = self._period / (pace * max(arm.speed_scaling, 0.01))
+                servo.send(sent[-1], period)
+                deadline += period
+                if clock.now() > deadline - self._period / 2:  # late: ticks move on, none is skipped or hurried
+                    deadline = clock.now() + period
+                control.sleep_until(deadline - GRAIN)
+                if control.paused:
+                    pace = max(0.0, pace - 1.0 / SLOW_TICKS)
+                    if pace < 0.5 / SLOW_TICKS or target is None:
+                        self._stand_still(servo, arm, control)
+                        pace, deadline = 1.0 / SLOW_TICKS, clock.now()
+                else:
+                    pace = min(1.0, pace + 1.0 / SLOW_TICKS)
+                if target is not None:
+                    target = next(targets, None)
+            arrival.verify(arm.reading())
+            servo.stop()
+        except Unreachable as error:
+            arm.halt()
+            raise Fault("unreachable", f"stopped on the way: {error}") from error
+        except BaseException:
+            arm.halt()
+            raise
+        finally:
+            self._servo = None
+        return self._path(sent)
+
+    def _stand_still(self, servo: Servo, arm: Arm, control: RunControl) -> None:
+        """Lets go of the arm until the run is resumed."""
+        servo.pause()
+        control.wait_while_paused()
+        servo.resume()
+
+    def pause_stream(self) -> None:
+        """See :class:`iter_runner.planners.base.Planner`."""
+        if self._servo is not None:
+            self._servo.pause()
+
+    def resume_stream(self) -> None:
+        """See :class:`iter_runner.planners.base.Planner`."""
+        if self._servo is not None:
+            self._servo.resume()
