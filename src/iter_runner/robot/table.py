@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from iter_runner.package import package_folder
 
+# Names that rows may carry; config/planners.yaml, which says what implements each, adds its own.
 PLANNERS = ("relaxed_ik", "static", "ur", "ompl", "moveit")
 
 
@@ -180,9 +181,10 @@ class Robot(_Row):
     @field_validator("planners")
     @classmethod
     def _known_planners(cls, names: List[str]) -> List[str]:
-        unknown = [name for name in names if name not in PLANNERS]
+        known = _planner_names()
+        unknown = [name for name in names if name not in known]
         if unknown:
-            raise ValueError(f"no planner {', '.join(map(repr, unknown))}; there are {', '.join(PLANNERS)}")
+            raise ValueError(f"no planner {', '.join(map(repr, unknown))}; there are {', '.join(known)}")
         return names
 
     @model_validator(mode="after")
@@ -279,12 +281,18 @@ def _process(
         document = xacro.parse(ElementTree.tostring(root, encoding="unicode"))
         xacro.process_doc(document, mappings=dict(arguments))
     except Exception as error:  # xacro raises what its expressions raise
-        raise RobotError(f"urdf {model} with gripper {gripper_model}: {error}") from None
+        raise RobotError(f"urdf {model} with gripper {gripper_model}: {' '.join(str(error).split())}") from None
     return str(document.toprettyxml(indent="  "))
 
 
 def _names(kind: str) -> List[str]:
     return sorted(path.stem for path in (package_folder() / "config" / kind).glob("*.yaml"))
+
+
+def _planner_names() -> List[str]:
+    path = package_folder() / "config" / "planners.yaml"
+    listed = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return list(PLANNERS) + [name for name in (listed or {}) if name not in PLANNERS]
 
 
 def _find(kind: str, word: str, name_or_path: Union[str, Path]) -> Path:
@@ -293,8 +301,12 @@ def _find(kind: str, word: str, name_or_path: Union[str, Path]) -> Path:
     if text in names:
         return package_folder() / "config" / kind / f"{text}.yaml"
     if text.endswith((".yaml", ".yml")) or "/" in text:
-        path = Path(text).expanduser().resolve()
-        if not path.is_file():
+        try:
+            path = Path(text).expanduser().resolve()
+            found = path.is_file()
+        except (OSError, ValueError, RuntimeError) as error:  # too long, a null byte, no home folder
+            raise RobotError(f"{word} {text!r} is no usable path: {error}") from None
+        if not found:
             raise RobotError(f"no file {path}; expected a {word}'s YAML file, or one of {', '.join(names)}")
         return path
     raise RobotError(
