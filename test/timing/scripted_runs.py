@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, List, Optional
+from typing import Any, List, Mapping, Optional
 
 from iter_runner.events import Event, EventKind
 
@@ -18,17 +18,16 @@ class ScriptedRun:
         self.pointer = ""
         self.events: List[Event] = []
 
-    def emit(self, kind: EventKind, time: Optional[float] = None, **data: Any) -> Event:
-        moment = self.now if time is None else time
+    def emit(self, kind: EventKind, fields: Optional[Mapping[str, Any]] = None, **data: Any) -> Event:
         event = Event(
             sequence=len(self.events),
             session=self.session,
             kind=kind,
-            time=moment,
-            wall_time=1_700_000_000.0 + moment,
+            time=self.now,
+            wall_time=1_700_000_000.0 + self.now,
             step=self.step,
             pointer=self.pointer,
-            data=data,
+            data={**data, **(fields or {})},
         )
         self.events.append(event)
         return event
@@ -128,7 +127,8 @@ class ScriptedRun:
 
     def press(self, time: Optional[float] = None, used: bool = False, reason: str = "", **data: Any) -> ScriptedRun:
         stamp = self.now if time is None else time
-        self.emit(EventKind.PRESS, source="auto", time=stamp, used=used, reason=reason, **{"detail": {}, **data})
+        fields = {"source": "auto", "detail": {}, **data, "time": stamp, "used": used, "reason": reason}
+        self.emit(EventKind.PRESS, fields=fields)
         return self
 
     def write(self, folder: Path) -> Path:

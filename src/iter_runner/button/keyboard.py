@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import sys
@@ -59,7 +60,8 @@ class Keyboard:
             tty.setcbreak(descriptor, termios.TCSADRAIN)
             self._read(descriptor, on_press)
         finally:
-            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+            with contextlib.suppress(termios.error):  # a window that was closed has no settings any more
+                termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
     def close(self) -> None:
         """See :class:`~iter_runner.button.source.Source`."""
