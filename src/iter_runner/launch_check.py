@@ -1,0 +1,130 @@
+"""Looks at main.launch's arguments before any node starts, so that a wrong one is one clear line.
+
+``check_launch name:=value ...`` prints nothing and exits with 0 where they fit together, else with 1.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from iter_runner.plan.registry import did_you_mean
+from iter_runner.planners.table import PlannerError, check_fit
+from iter_runner.robot.table import RobotError, load_robot
+
+BACKENDS = ("embedded", "gazebo", "ursim", "hardware")
+BUILT_BACKENDS = ("embedded",)
+PARTICIPANTS = ("human", "auto")
+BUTTONS = ("keyboard", "serial", "topic", "web")
+MODES = ("run", "capture", "replay")
+
+
+class LaunchError(ValueError):
+    """An argument is wrong, or two do not fit together; the message names it, the value and what was expected."""
+
+
+def check_launch(arguments: Mapping[str, str]) -> None:
+    """Returns if main.launch may start with these arguments; those left out are not looked at.
+
+    Raises:
+        LaunchError: with the first thing that is wrong.
+    """
+    for check in (_check_words, _check_numbers, _check_robot, _check_backend, _check_button, _check_plan):
+        check(arguments)
+
+
+def _check_words(arguments: Mapping[str, str]) -> None:
+    choices = {
+        "backend": BACKENDS,
+        "participant": PARTICIPANTS,
+        "button": BUTTONS,
+        "mode": MODES,
+        **dict.fromkeys(("exit_when_done", "rviz", "record"), ("true", "false")),
+    }
+    for name, words in choices.items():
+        value = arguments.get(name, words[0])
+        if value not in words and not (words == ("true", "false") and value.lower() in ("true", "false", "1", "0")):
+            raise LaunchError(f"{name}:={value}: expected {did_you_mean(value, words)}")
+
+
+def _check_numbers(arguments: Mapping[str, str]) -> None:
+    ranges: Dict[str, Tuple[Callable[[float], bool], str]] = {
+        "rate": (lambda value: 0 <= value <= 1000, "a number from 0 (as fast as it can) to 1000, times real time"),
+        "speed": (lambda value: 0.01 <= value <= 1, "a number from 0.01 to 1, the arm's speed slider"),
+        "seed": (lambda value: value.is_integer() and value >= 0, "a whole number"),
+        "first_step": (lambda value: value.is_integer() and value >= 0, "a whole number, counted from 0"),
+    }
+    for name, (fits, expected) in ranges.items():
+        text = arguments.get(name, "")
+        if not text:
+            continue
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or not fits(value):
+            raise LaunchError(f"{name}:={text}: expected {expected}")
+
+
+def _check_robot(arguments: Mapping[str, str]) -> None:
+    try:
+        robot = load_robot(arguments.get("robot", "ur5"))
+        check_fit(robot, arguments.get("planner", "relaxed_ik"))
+    except RobotError as error:
+        raise LaunchError(f"robot:={arguments.get('robot')}: {error}") from error
+    except PlannerError as error:
+        raise LaunchError(f"planner:={arguments.get('planner')}: {error}") from error
+
+
+def _check_backend(arguments: Mapping[str, str]) -> None:
+    backend = arguments.get("backend", BACKENDS[0])
+    if backend not in BUILT_BACKENDS:
+        raise LaunchError(
+            f"backend:={backend}: is not built yet; use backend:=embedded, the simulator that comes with the package"
+        )
+
+
+def _check_button(arguments: Mapping[str, str]) -> None:
+    button = arguments.get("button", BUTTONS[0])
+    if arguments.get("participant", PARTICIPANTS[0]) != "human":
+        return
+    if button == "web":
+        raise LaunchError("button:=web: is not built yet; use keyboard, serial or topic")
+    if button == "serial" and not arguments.get("port", ""):
+        raise LaunchError("button:=serial: expected port:= as well, the serial device, e.g. port:=/dev/ttyUSB0")
+    if button == "topic" and not arguments.get("button_topic", ""):
+        raise LaunchError("button:=topic: expected button_topic:= as well, e.g. button_topic:=/joy")
+
+
+def _check_plan(arguments: Mapping[str, str]) -> None:
+    from iter_runner.plan import PlanError, load_plan
+    from iter_runner.plan.read import find_plan
+    from iter_runner.primitives import REGISTRY
+
+    name = arguments.get("plan", "")
+    if not name:
+        return
+    try:
+        load_plan(find_plan(name), REGISTRY)
+    except PlanError as error:
+        count = len(error.faults)
+        raise LaunchError(f"plan:={name}: {count} fault{'s' if count != 1 else ''}\n{error}") from error
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Runs the check; returns the exit code."""
+    words: List[str] = list(sys.argv[1:] if arguments is None else arguments)
+    named: Dict[str, str] = {}
+    for word in words:
+        name, separator, value = word.partition(":=")
+        if not separator:
+            print(f"check_launch: {word!r}: expected name:=value", file=sys.stderr)
+            return 2
+        named[name] = value
+    try:
+        check_launch(named)
+    except LaunchError as error:
+        print(f"main.launch: {error}", file=sys.stderr)
+        return 1
+    return 0

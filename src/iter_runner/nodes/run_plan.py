@@ -1,0 +1,314 @@
+"""``rosrun iter_runner run_plan PLAN``: has the runner run a plan, and shows how it goes.
+
+Ctrl-C stops the run (the arm halts) and waits for its outcome. Exit code: 0 for a finished run, 1 for any other end and
+for a plan or a runner that can't be used, 2 for wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any, List, Optional, Sequence
+
+import actionlib
+import rosgraph
+import rospy
+from actionlib_msgs.msg import GoalStatus
+from rich.console import Console
+
+from iter_runner.clock import Clock
+from iter_runner.events import EventKind
+from iter_runner.msg import RunnerState, RunPlanAction, RunPlanGoal, RunPlanResult
+from iter_runner.nodes.ros_clock import study_clock
+from iter_runner.plan.model import PlanError
+from iter_runner.plan.read import find_plan
+from iter_runner.runner.progress import View, make_view
+from iter_runner.runner.state import RunState, State
+from iter_runner.study.sessions import Session, SessionError, find_session, read_journal, step_to_resume
+
+REFRESH = 0.2
+"""Seconds of wall time between two drawings of the live view."""
+
+LOST_TIME = 5.0
+"""Seconds of wall time without a word from the runner after which it is held for dead."""
+
+STOP_TIME = 10.0
+"""Seconds of wall time that a stopped run gets to tell its outcome."""
+
+
+class Failure(Exception):
+    """Why the tool ends with exit code 1; one line or more for a person."""
+
+
+class RunPlanTool:
+    """One goal, from the tool's start to the run's end."""
+
+    def __init__(self, view: View, clock: Clock) -> None:
+        self._view = view
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._state: Optional[RunState] = None
+        self._passed: List[RunState] = []
+        self._interrupted = False
+        self._last_word = time.monotonic()
+        self._session = ""
+        self._subscriber = rospy.Subscriber("/runner/state", RunnerState, self._on_state, queue_size=100)
+        self._client = actionlib.ActionClient("/runner/run_plan", RunPlanAction)
+        self._handle: Any = None
+
+    def interrupt(self) -> None:
+        """What Ctrl-C does: stops the run; the second time, leaves at once."""
+        if self._interrupted:
+            raise KeyboardInterrupt
+        self._interrupted = True
+
+    def wait_for_runner(self, timeout: float) -> None:
+        """Returns when the runner is there and the arm is ready.
+
+        Args:
+            timeout: s of wall time, for ever where 0.
+
+        Raises:
+            Failure: they were not in time, or the wait was interrupted.
+        """
+        give_up = time.monotonic() + timeout if timeout > 0 else math.inf
+        noted = ""
+        while True:
+            missing = self._missing()
+            if not missing:
+                return
+            if missing != noted:
+                self._view.note(f"waiting for {missing} ...")
+                noted = missing
+            if self._interrupted or rospy.is_shutdown():
+                raise Failure("interrupted before the run began")
+            if time.monotonic() > give_up:
+                raise Failure(
+                    f"waited {timeout:.0f} s for {missing}; start it with `roslaunch iter_runner main.launch`, "
+                    "or wait longer with --timeout"
+                )
+            with self._changed:
+                self._changed.wait(0.1)
+
+    def run(self, goal: RunPlanGoal) -> RunPlanResult:
+        """Sends the goal and returns the result of its run.
+
+        Raises:
+            Failure: the runner went away.
+        """
+        self._handle = self._client.send_goal(goal, transition_cb=lambda handle: self._wake())
+        cancelled_at: Optional[float] = None
+        self._last_word = time.monotonic()
+        while self._handle.get_comm_state() != actionlib.CommState.DONE:
+            self._draw()
+            if self._interrupted and cancelled_at is None:
+                self._view.note("stopping the run; Ctrl-C again leaves without its outcome")
+                self._handle.cancel()
+                cancelled_at = time.monotonic()
+            self._watch_runner(cancelled_at)
+            with self._changed:
+                self._changed.wait(REFRESH)
+        self._draw()
+        if self._handle.get_terminal_state() == GoalStatus.LOST or self._handle.get_result() is None:
+            raise Failure(self._died())
+        return self._handle.get_result()
+
+    def _missing(self) -> str:
+        client = self._client
+        if not (client.pub_goal.get_num_connections() and client.pub_cancel.get_num_connections()):
+            return "the runner"
+        if not (client.result_sub.get_num_connections() and self._subscriber.get_num_connections()):
+            return "the runner"
+        state = self._state
+        if state is None:
+            return "the runner's state"
+        if state.state is State.WAITING_FOR_ARM:
+            return "the arm to be ready (initialize_joints tucks it first)"
+        return ""
+
+    def _watch_runner(self, cancelled_at: Optional[float]) -> None:
+        if self._subscriber.get_num_connections() > 0:
+            self._last_word = time.monotonic()
+        elif time.monotonic() - self._last_word > LOST_TIME or rospy.is_shutdown():
+            raise Failure(self._died())
+        if cancelled_at is not None and time.monotonic() - cancelled_at > STOP_TIME:
+            raise Failure("the runner did not say how the run ended; look at its output and at the arm")
+
+    def _died(self) -> str:
+        state = self._state
+        text = "the runner died, or was shut down"
+        if not self._session:
+            return f"{text} before the run began"
+        text += f" in step {state.step + 1} of {state.steps}" if state is not None and state.step >= 0 else ""
+        try:
+            session = find_session(self._session)
+            step = step_to_resume(session)
+        except SessionError as error:
+            return f"{text}; {error}"
+        return (
+            f"{text}. What happened until then is in {session.directory}. Look at the arm; when the runner is up "
+            f"again, go on with: rosrun iter_runner run_plan --resume {session.name} (from step {step or 0})"
+        )
+
+    def _on_state(self, message: RunnerState) -> None:
+        with self._changed:
+            self._state = state_from_message(message)
+            if message.state not in (RunnerState.IDLE, RunnerState.WAITING_FOR_ARM):
+                self._passed.append(self._state)
+            if self._handle is not None and message.session and message.state != RunnerState.IDLE:
+                self._session = message.session
+            self._changed.notify_all()
+
+    def _draw(self) -> None:
+        with self._changed:
+            passed, self._passed = self._passed, []
+            state = self._state
+        if passed:
+            state = passed[-1]
+        # The idle state before and after a run has nothing to show.
+        if state is not None and state.state not in (State.IDLE, State.WAITING_FOR_ARM):
+            self._view.show(state, passed, self._clock.now())
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+
+def state_from_message(message: RunnerState) -> RunState:
+    """The state that a message on /runner/state carries."""
+    return RunState(
+        state=State(message.state),
+        session=message.session,
+        title=message.title,
+        step=message.step,
+        steps=message.steps,
+        step_name=message.step_name,
+        doing=message.doing,
+        waiting_for=message.waiting_for,
+        fault=message.fault,
+        started=message.started,
+        remaining=message.remaining,
+    )
+
+
+def make_goal(options: argparse.Namespace) -> RunPlanGoal:
+    """The goal that the command line asks for.
+
+    Raises:
+        Failure: there is no such plan, or nothing to resume.
+    """
+    goal = RunPlanGoal(
+        mode=options.mode,
+        first_step=options.first_step or 0,
+        study=options.study,
+        participant_id=options.participant_id,
+        condition=options.condition,
+    )
+    plan: Optional[Path] = None
+    try:
+        if options.plan:
+            plan = find_plan(options.plan).resolve()
+        if options.resume is not None:
+            session = find_session(options.resume or None)
+            plan = plan or _plan_of(session)
+            if options.first_step is None:
+                goal.first_step = _first_step(session)
+    except (PlanError, SessionError) as error:
+        raise Failure(str(error)) from error
+    if plan is None:
+        raise Failure("no plan given")
+    goal.plan_path = str(plan)
+    return goal
+
+
+def _first_step(session: Session) -> int:
+    step = step_to_resume(session)
+    if step is None:
+        raise Failure(f"session {session.name} finished, or never began: there is nothing to resume")
+    events = read_journal(session.journal)
+    steps = next((event.data.get("steps") for event in events if event.kind is EventKind.RUN_STARTED), None)
+    if steps is not None and step >= steps:
+        raise Failure(f"session {session.name} has done all its {steps} steps: there is nothing to resume")
+    return step
+
+
+def _plan_of(session: Session) -> Path:
+    """The file that a session's plan came from, or its copy: relative file names in it count from there."""
+    for event in read_journal(session.journal)[:1]:
+        source = Path(str(event.data.get("plan_file") or ""))
+        if event.data.get("plan_file") and source.is_file():
+            return source
+    return session.plan
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """The command line; exits with code 2 where it is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="run_plan",
+        description="Has the runner run a plan and shows how it goes. Ctrl-C stops the run and halts the arm.",
+        epilog="Meanwhile, in another terminal: rosservice call /runner/pause (resume, step, stop).",
+    )
+    parser.add_argument("plan", nargs="?", default="", help="a plan's file, or its name in plans/")
+    parser.add_argument("--mode", choices=("run", "capture", "replay"), default="run", help="capture writes times")
+    parser.add_argument("--first-step", type=int, metavar="N", help="begin at this step of the expanded plan, from 0")
+    parser.add_argument(
+        "--resume",
+        nargs="?",
+        const="",
+        metavar="SESSION",
+        help="go on where a session (the last one, without a name) ended; its plan, if none is given",
+    )
+    parser.add_argument("--study", default="", help="what the record is filed under")
+    parser.add_argument("--participant-id", default="", help="the same")
+    parser.add_argument("--condition", default="", help="the same")
+    parser.add_argument(
+        "--timeout", type=float, default=60.0, metavar="S", help="wait so long for the runner and the arm; 0: for ever"
+    )
+    options = parser.parse_args(arguments)
+    if not options.plan and options.resume is None:
+        parser.error("which plan? Give a file, a name in plans/, or --resume")
+    return options
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Runs the tool; returns its exit code."""
+    options = parse_arguments(rospy.myargv()[1:] if arguments is None else arguments)
+    console = Console()
+    errors = Console(stderr=True)
+    view: Optional[View] = None
+    try:
+        goal = make_goal(options)
+        if not rosgraph.is_master_online():
+            raise Failure(
+                f"no ROS master at {rosgraph.get_master_uri()}; start everything with "
+                "`roslaunch iter_runner main.launch`"
+            )
+        rospy.init_node("run_plan", anonymous=True, disable_signals=True)
+        view = make_view(console, Path(goal.plan_path).stem)
+        tool = RunPlanTool(view, study_clock())
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: tool.interrupt())
+        tool.wait_for_runner(options.timeout)
+        result = tool.run(goal)
+        view.close()
+        if result.outcome == "refused":
+            raise Failure(f"refused: {result.message}")
+        console.print(f"{result.outcome}: {result.message}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"record: {result.session_directory}", highlight=False, markup=False, soft_wrap=True)
+        return 0 if result.outcome == "finished" else 1
+    except Failure as failure:
+        if view is not None:
+            view.close()
+        errors.print(f"run_plan: {failure}", highlight=False, markup=False, soft_wrap=True)
+        return 1
+    except KeyboardInterrupt:
+        if view is not None:
+            view.close()
+        errors.print("run_plan: left; the run may go on or be stopping, see /runner/state")
+        return 1
+    finally:
+        rospy.signal_shutdown("done")
