@@ -14,8 +14,10 @@ from iter_runner.plan.step import Quaternion, Vector3
 if TYPE_CHECKING:
     from iter_runner.plan.model import Plan
 
-INFLATION = 0.02
+INFLATION = 0.01
 """How far outside an original plan's box a waypoint may be to count as one that works on it, m."""
+PLATE = 0.15
+"""A box with two edges longer than this (m) is a table or a wall, however near the hand comes to it."""
 
 APPROACH_AXES: Dict[str, int] = {"ee_link": 0, "flange": 0, "tool0": 2}
 """The axis of each flange frame that points out of the flange's face."""
@@ -82,7 +84,9 @@ def _original_object(
                     found = (distance, at_flange, waypoint)
         return found
 
-    match = (nearest([grasp]) if grasp is not None else None) or nearest(waypoints)
+    match = nearest([grasp]) if grasp is not None else None
+    if match is None and sorted(item.size.xyz)[1] <= PLATE:
+        match = nearest(waypoints)
     if match is not None:
         _, at_flange, waypoint = match
         return _object(item, written + (waypoint.tip - waypoint.flange if at_flange else 0.0), True)

@@ -119,8 +119,7 @@ def parse(text: str) -> Tuple[Any, List[PlanFault]]:
     try:
         document = json.loads(text, object_pairs_hook=collect)
     except json.JSONDecodeError as error:
-        line = text.splitlines()[error.lineno - 1] if error.lineno <= text.count("\n") + 1 and text else ""
-        near = line[max(0, error.colno - 21) : error.colno + 19].strip()
+        near = text[max(0, error.pos - 20) : error.pos + 20].strip()
         _refuse(
             f"no JSON: {error.msg} at line {error.lineno}, column {error.colno}, near {describe(near)}", "valid JSON"
         )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Tuple
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import numpy as np
 from pydantic import Field
 
 from iter_runner.events import EventKind
-from iter_runner.plan.registry import primitive
+from iter_runner.plan.read import describe
+from iter_runner.plan.registry import did_you_mean, primitive
 from iter_runner.plan.step import LoadContext, Problem, Quaternion, Step, Vector3
+from iter_runner.planners.base import Unreachable
+from iter_runner.planners.options import FOREIGN, MoveOptions, read_options
 from iter_runner.primitives.context import ToolPose
 from iter_runner.primitives.waiting import ask
 from iter_runner.run_control import Fault
@@ -17,9 +21,8 @@ from iter_runner.run_control import Fault
 if TYPE_CHECKING:
     from iter_runner.primitives.context import RunContext
 
-POSITIVE_OPTIONS = ("speed", "acceleration", "time_factor", "velocity")
-"""Options that scale a motion: numbers greater than 0 in every planner that knows them."""
-MOTION_TYPES = ("linear", "joint", "circular")
+_ORIGINAL_MOTION_TYPES = {"joint": "movej", "linear": "movel"}
+_KNOWN_OPTIONS = [option.name for option in fields(MoveOptions)] + sorted(FOREIGN)
 
 
 @primitive("move")
@@ -33,15 +36,29 @@ class Move(Step):
         description="for the planner: speed, time_factor, motion_type, ...; one ignores what it does not know",
     )
 
+    @classmethod
+    def adapt_original(cls, fields: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Problem]]:
+        """The original's words for motion types; an option that no planner could take is left out."""
+        options = fields.get("options")
+        if not isinstance(options, dict):
+            return fields, []
+        kept = dict(options)
+        if kept.get("motion_type") in ("joint", "linear"):
+            kept["motion_type"] = _ORIGINAL_MOTION_TYPES[kept["motion_type"]]
+        problems = [replace(problem, warning=True) for problem in _option_problems(kept)]
+        for problem in problems:
+            kept.pop(problem.field.split("/")[-1], None)
+        return {**fields, "options": kept}, problems
+
     def prepare(self, context: LoadContext) -> Iterable[Problem]:
-        """Options that no planner could take."""
-        for key in POSITIVE_OPTIONS:
-            value = self.options.get(key)
-            if key in self.options and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
-                yield Problem(f"/options/{key}", repr(value), "a number > 0", warning=context.original)
-        kind = self.options.get("motion_type", "joint")
-        if kind not in MOTION_TYPES:
-            yield Problem("/options/motion_type", repr(kind), " or ".join(MOTION_TYPES), warning=context.original)
+        """Options that no planner takes."""
+        yield from _option_problems(self.options)
+        if not context.original:
+            for key in self.options:
+                if key not in _KNOWN_OPTIONS:
+                    yield Problem(
+                        "/options", f"unknown option {key!r}", did_you_mean(key, _KNOWN_OPTIONS), warning=True
+                    )
 
     def poses(self) -> Iterable[Tuple[str, Vector3, Quaternion]]:
         """Its pose."""
@@ -55,6 +72,16 @@ class Move(Step):
         """Where to."""
         x, y, z = self.position.xyz
         return f"moving to ({x:.2f}, {y:.2f}, {z:.2f}) m"
+
+
+def _option_problems(options: Dict[str, Any]) -> Iterator[Problem]:
+    for key, value in options.items():
+        if key not in _KNOWN_OPTIONS:
+            continue
+        try:
+            read_options({key: value})
+        except Unreachable as error:
+            yield Problem(f"/options/{key}", describe(value), str(error).split(", expected ")[-1])
 
 
 @primitive("get_pose")

@@ -15,18 +15,22 @@ from iter_runner.plan.step import LoadContext, Problem, Step
 if TYPE_CHECKING:
     from iter_runner.primitives.context import RunContext
 
-SCRIPT_TOPICS = ("/ur_driver/URScript", "/ur_hardware_interface/script_command")
-"""Topics of programs for the arm's controller, of the old driver and of the present one. What a plan publishes there
-goes through the arm, which knows then that its trajectory controller was displaced."""
+SCRIPT_TOPIC = "/ur_hardware_interface/script_command"
+"""Programs for the arm's controller. They go through the arm, which knows then that its trajectory controller was
+displaced."""
+OLD_SCRIPT_TOPIC = "/ur_driver/URScript"
+"""The same of the old driver, which original plans name; the present driver does not listen there."""
 
 STRING = "std_msgs/String"
 
 
 def _send(run: RunContext, topic: str, message_type: str, fields: Dict[str, Any]) -> None:
     name = "/" + topic.strip("/")
-    if name in SCRIPT_TOPICS and message_type == STRING:
-        run.arm.script(str(fields.get("data", "")))
-    else:
+    program = str(fields.get("data", "")) if message_type == STRING else ""
+    to_arm = name in (SCRIPT_TOPIC, OLD_SCRIPT_TOPIC) and bool(program.strip())
+    if to_arm:
+        run.arm.script(program)
+    if not (to_arm and name == SCRIPT_TOPIC):
         run.publish(topic, message_type, fields)
     run.emit(EventKind.PUBLISHED, topic=topic, type=message_type)
 

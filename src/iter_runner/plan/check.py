@@ -1,0 +1,319 @@
+"""Whether a robot can do a plan: every pose reached within the joint limits and clear of everything, before it moves.
+
+The checks are of poses; with a planner, of the very motions as well, from the tucked pose on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iter_runner.kinematics import Box, clearance, load_chain
+from iter_runner.kinematics.rotations import pose as pose_matrix
+from iter_runner.plan.frames import FrameError, fixed_pose
+from iter_runner.plan.model import Plan, PlanFault, PlannedStep
+from iter_runner.plan.objects import APPROACH_AXES, approach
+from iter_runner.plan.step import Quaternion, Vector3
+from iter_runner.planners.base import MoveGoal, Planner, Unreachable, path_hash
+from iter_runner.planners.inverse import Branches
+from iter_runner.planners.table import load_planner
+from iter_runner.robot.table import GripperRow, Robot, load_gripper, load_robot, robot_urdf
+
+if TYPE_CHECKING:
+    from iter_runner.kinematics import Chain, Clearance
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+GUESSES = 24
+"""Where a solver without a closed form begins, beside the tucked pose."""
+GUESS_SEED = 20180911
+DOWN = 0.9
+"""Cosine from which on an approach counts as from above."""
+
+
+@dataclass(frozen=True)
+class PlannedPath:
+    """What a planner would command for a move.
+
+    Attributes:
+        step: index in the plan's flat list.
+        pointer: JSON pointer of the move.
+        path_hash: of the commanded joint path; what the run will have too.
+        duration: s.
+        clearance: the nearest that it comes to itself or to an obstacle, m; negative where it hits.
+    """
+
+    step: int
+    pointer: str
+    path_hash: str
+    duration: float
+    clearance: float
+
+
+@dataclass
+class CheckResult:
+    """What a check found.
+
+    Attributes:
+        faults: why the plan must not run.
+        warnings: what a person should look at; the plan may run.
+        paths: by planner, the moves that a dry run planned.
+    """
+
+    faults: List[PlanFault] = field(default_factory=list)
+    warnings: List[PlanFault] = field(default_factory=list)
+    paths: Dict[str, List[PlannedPath]] = field(default_factory=dict)
+
+
+def check_plan(
+    plan: Plan,
+    robot: Union[str, Robot],
+    planner: Optional[Union[str, Planner]] = None,
+    tool_frame: Optional[str] = None,
+    warnings: Optional[List[PlanFault]] = None,
+) -> List[PlanFault]:
+    """What a robot can't do of a plan, each fault with its JSON pointer; empty if it can do it all.
+
+    Args:
+        plan: loaded.
+        robot: a row, or the name or path of one.
+        planner: its name, or itself: every move is planned as the run will plan it, from the tucked pose on.
+        tool_frame: of the plan's poses, if the plan names none; the robot's own where both are silent.
+        warnings: gets what a person should look at.
+
+    Raises:
+        RobotError: there is no such robot.
+        PlannerError: there is no such planner, or it does not fit the robot.
+    """
+    result = inspect_plan(plan, robot, [] if planner is None else [planner], tool_frame)
+    if warnings is not None:
+        warnings.extend(result.warnings)
+    return result.faults
+
+
+def inspect_plan(
+    plan: Plan,
+    robot: Union[str, Robot],
+    planners: Sequence[Union[str, Planner]] = (),
+    tool_frame: Optional[str] = None,
+) -> CheckResult:
+    """As :func:`check_plan`, with several planners and everything that they planned."""
+    row = robot if isinstance(robot, Robot) else load_robot(robot)
+    result = CheckResult()
+    try:
+        workcell = Workcell(plan, row, plan.tool_frame or tool_frame or row.tool_frame)
+    except FrameError as error:
+        pointer, _, rest = str(error).partition("|")
+        found, _, expected = rest.partition("; expected ")
+        result.faults.append(PlanFault(pointer, found, expected or "a frame that is fixed in the robot's URDF"))
+        return result
+    workcell.check_fingers(result)
+    workcell.check_tuck(result)
+    workcell.check_poses(result)
+    if plan.tool_frame is None and tool_frame is None:
+        _check_approach(plan, workcell.tool_frame, result)
+    for planner in planners:
+        loaded = load_planner(planner, row, workcell.chain, workcell.obstacles) if isinstance(planner, str) else planner
+        workcell.dry_run(loaded, result)
+    return result
+
+
+class Workcell:
+    """A plan's poses and obstacles in the base of one robot's chain.
+
+    Args:
+        plan: loaded.
+        robot: its row.
+        tool_frame: the frame that the plan's poses are of.
+
+    Raises:
+        FrameError: the plan's frames are not fixed in the robot; the message begins with the pointer and "|".
+    """
+
+    def __init__(self, plan: Plan, robot: Robot, tool_frame: str) -> None:
+        self.plan = plan
+        self.robot = robot
+        self.tool_frame = tool_frame
+        self.chain: Chain = load_chain(robot)
+        self.tuck: Vector = np.array(robot.tuck, dtype=np.float64)
+        self.gripper: GripperRow = load_gripper(robot.gripper)
+        urdf = robot_urdf(robot)
+        self._base_from_frame = _located("/frame_id", urdf, plan.frame_id, robot.base_frame)
+        self._tool_from_tip = np.linalg.inv(_located("/tool_frame", urdf, tool_frame, robot.tool_frame))
+        self.obstacles: List[Any] = [
+            Box(
+                item.name,
+                self._base_from_frame @ pose_matrix(np.array(item.position), np.array(item.orientation)),
+                item.size,
+            )
+            for item in plan.objects_for(tool_frame, self.gripper.tip_offset)
+            if not item.graspable
+        ]
+        generator = np.random.default_rng(GUESS_SEED)
+        lower = np.maximum(self.chain.lower, -np.pi)
+        upper = np.minimum(self.chain.upper, np.pi)
+        spread = generator.uniform(np.minimum(lower, upper), np.maximum(lower, upper), (GUESSES, len(lower)))
+        self._branches = Branches(self.chain, np.vstack([self.tuck, spread]))
+        self._known: Dict[bytes, Optional[Tuple[str, str]]] = {}
+
+    def flange(self, position: Vector3, orientation: Quaternion) -> Matrix:
+        """(4, 4) pose of the chain's tip in its base for a pose of the plan."""
+        in_plan = pose_matrix(np.array(position.xyz), np.array(orientation.xyzw))
+        return self._base_from_frame @ in_plan @ self._tool_from_tip
+
+    def check_fingers(self, result: CheckResult) -> None:
+        """Finger positions outside the hand's range."""
+        row = self.gripper
+        low, high = sorted((row.position_open, row.position_closed))
+        for planned in self.plan.steps:
+            effort, width = getattr(planned.step, "effort", None), getattr(planned.step, "width", None)
+            # An expanded grasp's pointer is the field itself.
+            written = planned.pointer.rsplit("/", 1)[-1]
+            if effort is not None and not low - 1e-9 <= effort <= high + 1e-9:
+                pointer = planned.pointer + ("" if written.endswith("effort") else "/effort")
+                fault = PlanFault(pointer, f"{effort:g}", f"a position of the {row.title}, {low:g} to {high:g} rad")
+                (result.warnings if self.plan.original else result.faults).append(fault)
+            if width is not None and not row.opening_closed - 1e-9 <= width <= row.opening_open + 1e-9:
+                expected = f"an opening of the {row.title}, {row.opening_closed:g} to {row.opening_open:g} m"
+                result.faults.append(PlanFault(planned.pointer + "/width", f"{width:g} m", expected))
+
+    def check_tuck(self, result: CheckResult) -> None:
+        """Obstacles where the arm stands at the beginning."""
+        nearest = clearance(self.chain, self.tuck, self.obstacles)
+        if nearest.distance < 0:
+            names = [item.get("name") for item in self.plan.document.get("environment") or [] if isinstance(item, dict)]
+            hit = next((name for name in (nearest.a, nearest.b) if name in names), None)
+            pointer = f"/environment/{names.index(hit)}" if hit is not None else ""
+            found = f"{_overlap(nearest)} in the tucked pose of {self.robot.name}"
+            result.faults.append(PlanFault(pointer, found, "room for the arm where it starts"))
+
+    def check_poses(self, result: CheckResult) -> None:
+        """Poses that the arm can't take."""
+        for pointer, position, orientation in _poses(self.plan.steps):
+            target = self.flange(position, orientation)
+            key = target.tobytes()
+            if key not in self._known:
+                self._known[key] = self._pose_fault(target, position)
+            fault = self._known[key]
+            if fault is not None:
+                result.faults.append(PlanFault(pointer, *fault))
+
+    def _pose_fault(self, target: Matrix, position: Vector3) -> Optional[Tuple[str, str]]:
+        """Why no configuration takes the tip (4, 4) to ``target`` and stays clear; None if one does."""
+        where = f"({position.x:.3f}, {position.y:.3f}, {position.z:.3f}) m"
+        away = float(np.linalg.norm(target[:3, 3]))
+        solutions = self._branches.solve(target, self.tuck)
+        if not solutions:
+            return f"{where}, which takes joints beyond their limits", "a pose within the joint limits"
+        reached = [solution for solution in solutions if solution.exact]
+        if not reached:
+            best = min(solutions, key=lambda solution: solution.position_error + 0.1 * solution.orientation_error)
+            miss = f"{best.position_error:.3f} m" + (
+                f" and {np.degrees(best.orientation_error):.1f}°" if best.orientation_error > 1e-3 else ""
+            )
+            return (
+                f"{where}, with the flange {away:.3f} m from {self.robot.base_frame}: out of reach by some {miss}",
+                f"a pose within the reach of {self.robot.name}",
+            )
+        nearest = max(
+            (clearance(self.chain, solution.positions, self.obstacles) for solution in reached),
+            key=lambda item: item.distance,
+        )
+        if nearest.distance >= 0:
+            return None
+        return (
+            f"{where}: {_overlap(nearest)} in the best of {len(reached)} configurations",
+            "a pose clear of the obstacles and of the arm itself",
+        )
+
+    def dry_run(self, planner: Planner, result: CheckResult) -> None:
+        """Plans every move as the run will, from the tucked pose on."""
+        start = self.tuck
+        paths = result.paths.setdefault(planner.name, [])
+        for planned in self.plan.steps:
+            if planned.step.name != "move":
+                continue
+            for suffix, position, orientation in planned.step.poses():
+                target = self.flange(position, orientation)
+                known = self._known.get(target.tobytes())
+                try:
+                    path = planner.preview(start, MoveGoal(target, dict(getattr(planned.step, "options", {}))))
+                except Unreachable as error:
+                    if known is None:  # else its fault is listed already
+                        expected = f"a motion that the planner {planner.name} can do"
+                        result.faults.append(PlanFault(planned.pointer + suffix, str(error), expected))
+                    start = self._stand_in(target, start)
+                    continue
+                start = np.array(path.positions[-1], dtype=np.float64)
+                nearest = self._path_clearance(path.positions)
+                if nearest.distance < 0 and known is None:
+                    result.warnings.append(
+                        PlanFault(
+                            planned.pointer + suffix,
+                            f"{_overlap(nearest)} on the way, with the planner {planner.name}",
+                            "a clear way: put a move in between",
+                        )
+                    )
+                paths.append(
+                    PlannedPath(
+                        planned.index,
+                        planned.pointer,
+                        path_hash(path.positions),
+                        float(path.times[-1]),
+                        float(nearest.distance),
+                    )
+                )
+
+    def _stand_in(self, target: Matrix, start: Vector) -> Vector:
+        """Where the arm would stand after a move that could not be planned."""
+        reached = [solution.positions for solution in self._branches.solve(target, start) if solution.exact]
+        return min(reached, key=lambda q: float(np.linalg.norm(q - start))) if reached else start
+
+    def _path_clearance(self, positions: Vector) -> Clearance:
+        """The least clearance along a path, looked at every 0.05 rad."""
+        travelled = np.concatenate([[0.0], np.cumsum(np.max(np.abs(np.diff(positions, axis=0)), axis=1, initial=0.0))])
+        looks = np.unique(
+            np.searchsorted(travelled, np.arange(0.0, travelled[-1] + 0.05, 0.05)).clip(0, len(positions) - 1)
+        )
+        return min(
+            (clearance(self.chain, positions[index], self.obstacles) for index in looks), key=lambda item: item.distance
+        )
+
+
+def _overlap(nearest: Clearance) -> str:
+    return f"{nearest.a} {-1000 * nearest.distance:.0f} mm inside {nearest.b}"
+
+
+def _located(pointer: str, urdf: str, frame: str, reference: str) -> Matrix:
+    try:
+        return fixed_pose(urdf, frame, reference)
+    except FrameError as error:
+        raise FrameError(f"{pointer}|{error}") from None
+
+
+def _poses(steps: Sequence[PlannedStep]) -> Iterator[Tuple[str, Vector3, Quaternion]]:
+    for planned in steps:
+        for suffix, position, orientation in planned.step.poses():
+            yield planned.pointer + suffix, position, orientation
+
+
+def _check_approach(plan: Plan, tool_frame: str, result: CheckResult) -> None:
+    """A pose read in the wrong flange frame is reachable and points the hand sideways."""
+    poses = list(_poses(plan.steps))
+
+    def from_above(frame: str) -> int:
+        return sum(approach(orientation, frame)[2] < -DOWN for _, _, orientation in poses)
+
+    other = max((frame for frame in APPROACH_AXES if frame != tool_frame), key=from_above)
+    if from_above(tool_frame) == 0 and from_above(other) > len(poses) / 2:
+        result.warnings.append(
+            PlanFault(
+                "/tool_frame",
+                f"nothing; taken for {tool_frame} poses, none of the {len(poses)} points the hand down",
+                f'"tool_frame": "{other}" (as such {from_above(other)} do), in the plan or at launch',
+            )
+        )

@@ -1,0 +1,122 @@
+"""``rosrun iter_runner check_plan``: what is wrong in a plan, and what a robot can't do of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any, Dict, List, Optional, Sequence
+
+from iter_runner.plan.load import load_plan
+from iter_runner.plan.model import Plan, PlanError, PlanFault, plan_hash
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Checks a plan. Returns the exit code: 0, 1 for a plan with faults (or no such robot), 2 for wrong usage."""
+    parser = argparse.ArgumentParser(
+        prog="check_plan",
+        description="Checks a plan: its fields, and whether a robot reaches its poses within limits and clear of "
+        "everything. One fault a line: JSON pointer, what was found, what is expected.",
+    )
+    parser.add_argument("plan", metavar="PLAN", help="a JSON file, or the name of one in plans/")
+    parser.add_argument(
+        "--robot", help="ur5, ur3e, ... or the path of a row; without it only the plan's fields are checked"
+    )
+    parser.add_argument(
+        "--tool-frame", metavar="FRAME", help="of the poses, where the plan names none (the row's: tool0)"
+    )
+    parser.add_argument(
+        "--planner",
+        metavar="NAME",
+        action="append",
+        help="also plans every move as the run will, from the tucked pose on; may be repeated",
+    )
+    parser.add_argument("--json", action="store_true", help="for programs: one JSON object")
+    parser.add_argument("--verbose", action="store_true", help="every warning; every move's path hash, with --planner")
+    options = parser.parse_args(arguments)
+    if options.planner and not options.robot:
+        parser.error("--planner needs --robot")
+    try:
+        report = _report(options)
+        print(json.dumps(report, ensure_ascii=False, indent=2) if options.json else _text(report, options.verbose))
+        sys.stdout.flush()
+    except _Refused as error:
+        print(f"check_plan: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # `check_plan | head`: the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 1 if report["faults"] else 0
+
+
+class _Refused(Exception):
+    """There is nothing to check against."""
+
+
+def _report(options: argparse.Namespace) -> Dict[str, Any]:
+    from iter_runner.primitives import REGISTRY
+
+    report: Dict[str, Any] = {"ok": False, "plan": options.plan, "robot": options.robot or ""}
+    try:
+        plan = load_plan(options.plan, REGISTRY)
+    except PlanError as error:
+        return {**report, "faults": _listed(error.faults), "warnings": _listed(error.warnings)}
+    faults: List[PlanFault] = []
+    warnings = list(plan.warnings)
+    report.update(_numbers(plan))
+    if options.robot:
+        from iter_runner.plan.check import inspect_plan
+        from iter_runner.planners.table import PlannerError
+        from iter_runner.robot.table import RobotError
+
+        try:
+            result = inspect_plan(plan, options.robot, options.planner or [], options.tool_frame)
+        except (RobotError, PlannerError) as error:
+            raise _Refused(str(error)) from error
+        faults, warnings = result.faults, warnings + result.warnings
+        report["paths"] = {name: [vars(path) for path in paths] for name, paths in result.paths.items()}
+    return {**report, "ok": not faults, "faults": _listed(faults), "warnings": _listed(warnings)}
+
+
+def _numbers(plan: Plan) -> Dict[str, Any]:
+    names = [planned.step.name for planned in plan.steps]
+    return {
+        "title": plan.title,
+        "plan_hash": plan_hash(plan),
+        "steps": len(names),
+        "moves": names.count("move"),
+        "waits": names.count("wait") + names.count("prompt"),
+        "objects": len(plan.environment),
+    }
+
+
+def _listed(faults: Sequence[PlanFault]) -> List[Dict[str, str]]:
+    return [{"pointer": fault.pointer, "found": fault.found, "expected": fault.expected} for fault in faults]
+
+
+def _text(report: Dict[str, Any], verbose: bool) -> str:
+    lines = [_line(fault) for fault in report["faults"]]
+    groups: Dict[Any, List[Dict[str, str]]] = {}
+    for warning in report["warnings"]:
+        key = warning["pointer"] if verbose else (warning["found"], warning["expected"])
+        groups.setdefault(key, []).append(warning)
+    for group in groups.values():
+        more = f" (and {len(group) - 1} more like it)" if len(group) > 1 else ""
+        lines.append(f"warning: {_line(group[0])}{more}")
+    if verbose:
+        for name, paths in report.get("paths", {}).items():
+            lines += [
+                f"{name} {path['pointer']}: {path['path_hash']} {path['duration']:.2f} s, clearance "
+                f"{1000 * path['clearance']:.0f} mm"
+                for path in paths
+            ]
+    if report["ok"]:
+        numbers = ", ".join(f"{report[key]} {key}" for key in ("steps", "moves", "waits", "objects"))
+        robot = f" on {report['robot']}" if report["robot"] else ""
+        lines.append(f"ok: {report['plan']}{robot}: {numbers}, plan hash {report['plan_hash'][:12]}")
+    return "\n".join(lines)
+
+
+def _line(fault: Dict[str, str]) -> str:
+    return str(PlanFault(**fault))
