@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from pathlib import Path
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from iter_runner.plan.registry import did_you_mean
@@ -68,8 +69,11 @@ def _check_numbers(arguments: Mapping[str, str]) -> None:
 
 
 def _check_robot(arguments: Mapping[str, str]) -> None:
+    name = arguments.get("robot", "ur5")
+    if name.endswith((".yaml", ".yml")) and not Path(name).is_absolute():
+        raise LaunchError(f"robot:={name}: expected the whole path: nodes do not run in this folder")
     try:
-        robot = load_robot(arguments.get("robot", "ur5"))
+        robot = load_robot(name)
         check_fit(robot, arguments.get("planner", "relaxed_ik"))
     except RobotError as error:
         raise LaunchError(f"robot:={arguments.get('robot')}: {error}") from error

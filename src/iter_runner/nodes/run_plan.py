@@ -211,7 +211,8 @@ def make_goal(options: argparse.Namespace) -> RunPlanGoal:
     plan: Optional[Path] = None
     try:
         if options.plan:
-            plan = find_plan(options.plan).resolve()
+            here = Path(options.folder) / options.plan
+            plan = find_plan(here if options.folder and here.exists() else options.plan).resolve()
         if options.resume is not None:
             session = find_session(options.resume or None)
             plan = plan or _plan_of(session)
@@ -268,6 +269,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--timeout", type=float, default=60.0, metavar="S", help="wait so long for the runner and the arm; 0: for ever"
     )
+    parser.add_argument("--folder", default="", help="where a relative PLAN counts from, if not from here")
     options = parser.parse_args(arguments)
     if not options.plan and options.resume is None:
         parser.error("which plan? Give a file, a name in plans/, or --resume")

@@ -70,6 +70,9 @@ MODES = ("run", "capture", "replay")
 EVENT_QUEUE = 10000
 """Events that wait for a slow listener before the oldest are dropped for it (the journal has them)."""
 
+SCENE_PARAMETER = "/runner/scene_of"
+"""Of which plan the workcell has the scene, kept by the parameter server so that a new runner knows it too."""
+
 SHUTDOWN_TIME = 5.0
 """Seconds of wall time that a run gets to write its end when the node is shut down."""
 
@@ -259,9 +262,8 @@ class RunnerNode:
         planner = load_planner(self._planner, self._robot, self._chain, _obstacles(scene))
         self._set_speed()
         candidates = self._start_candidates()
-        session = sessions.create_session(
-            json.dumps(plan.document, indent=2, ensure_ascii=False) + "\n", study, participant_id, condition
-        )
+        plan_json = json.dumps(plan.document, indent=2, ensure_ascii=False) + "\n"
+        session = sessions.create_session(plan_json, study, participant_id, condition)
         control = RunControl(self._clock)
         self._arm.report_fault = control.report_fault
         engine = Engine(
@@ -290,10 +292,10 @@ class RunnerNode:
             title=plan.title,
             session=session.name,
         )
-        self._begin_scene(plan, scene)
+        self._begin_scene(plan, tool_frame, scene, first_step)
         return engine, session
 
-    def _begin_scene(self, plan: Plan, scene: SceneModel) -> None:
+    def _begin_scene(self, plan: Plan, tool_frame: str, scene: SceneModel, first_step: int) -> None:
         for planned in plan.steps:
             topic = getattr(planned.step, "topic", None)
             if topic is not None:
@@ -301,7 +303,14 @@ class RunnerNode:
                     self._workcell.topics.advertise(topic, getattr(planned.step, "full_type", "std_msgs/String"))
                 except Fault as fault:
                     raise Refused(f"{planned.pointer}: {fault.message}") from fault
-        self._workcell.begin(scene, lambda: np.asarray(self._chain.fk(self._arm.reading().positions)))
+        # A run that goes on where another ended leaves the blocks where that one left them.
+        scene_of, known = f"{plan_hash(plan)} {tool_frame}", rospy.get_param(SCENE_PARAMETER, "")
+        self._workcell.begin(
+            scene,
+            tip_pose=lambda: np.asarray(self._chain.fk(self._arm.reading().positions)),
+            publish=first_step == 0 or known != scene_of,
+        )
+        rospy.set_param(SCENE_PARAMETER, scene_of)
 
     def _set_speed(self) -> None:
         speed = rospy.get_param("~speed", None)

@@ -88,22 +88,26 @@ class RosWorkcell:
         self._model: SceneModel
         self._tip_pose: Callable[[], NDArray[np.float64]] = lambda: np.eye(4)
 
-    def begin(self, model: SceneModel, tip_pose: Callable[[], NDArray[np.float64]]) -> None:
+    def begin(self, model: SceneModel, tip_pose: Callable[[], NDArray[np.float64]], publish: bool = True) -> None:
         """Shows a run's scene.
 
         Args:
             model: its objects.
             tip_pose: where the chain's tip is now, (4, 4) in its base.
+            publish: to the workcell too, which then puts every object there; else as markers only.
         """
         self._model = model
         self._tip_pose = tip_pose
-        tip = tip_pose()
+        if publish:
+            self._publish_scene(tip_pose())
+        self._show()
+
+    def _publish_scene(self, tip: NDArray[np.float64]) -> None:
         scene = Scene()
         scene.header.stamp = rospy.Time.now()
         scene.header.frame_id = self._base_frame
-        scene.objects = [self._scene_object(placed, tip) for placed in model.objects]
+        scene.objects = [self._scene_object(placed, tip) for placed in self._model.objects]
         self._scene.publish(scene)
-        self._show()
 
     def publish(self, topic: str, message_type: str, fields: Mapping[str, Any]) -> None:
         """See :class:`iter_runner.runner.engine.Workcell`."""
