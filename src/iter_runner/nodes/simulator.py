@@ -1,0 +1,106 @@
+"""The embedded simulator: a workcell with a UR arm and its gripper, behind the names and types of their real drivers.
+
+Parameters:
+    ~robot (str, ur5): a row of config/robots/ whose driver is ``ur``, or the path of such a YAML file.
+    ~rate (float, 1.0): simulated seconds in a real one; 0: as many as there can be.
+    ~start (list of float, the tuck pose turned by +-0.3 rad): joints at power-on, rad, in the row's order.
+    ~faults (str, ""): what is to go wrong, e.g. ``protective_stop@3,stale_joint_states@5.0:2``; docs/simulator.md.
+    ~unlock_delay (float, 0.0): s before a protective stop can be unlocked; real controllers want 5.
+    ~finger_speed (float, 0.1): m/s of opening.
+
+Publishes: /clock, /simulator/objects (iter_runner/Scene, latched), /simulator/markers
+    (visualization_msgs/MarkerArray, latched), and the driver's topics; docs/simulator.md lists them.
+Subscribes: /runner/scene (iter_runner/Scene), /simulator/inject_fault (std_msgs/String), and the driver's topics.
+Services and actions: the drivers'.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any, List
+
+import rospy
+
+from iter_runner.kinematics.urdf import read_urdf
+from iter_runner.robot.table import Robot, RobotError, load_gripper, load_robot, robot_driver, robot_urdf
+from iter_runner.sim.arm_model import arm_model
+from iter_runner.sim.controller import ArmModel
+from iter_runner.sim.faults import FaultError, parse_faults
+from iter_runner.sim.hand import HandModel
+from iter_runner.sim.ros_face import RosFace
+from iter_runner.sim.workcell import Workcell
+
+START_OFFSETS = (0.3, 0.2, -0.3, 0.2, -0.3, 0.3)
+"""rad, from the tuck pose to where the arm stands at power-on: initialize_joints has something to do."""
+
+
+class ParameterError(Exception):
+    """A parameter is wrong; the message says which, what was found and what was expected."""
+
+
+def _number(name: str, default: float, lowest: float) -> float:
+    value = rospy.get_param(f"~{name}", default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not lowest <= value < math.inf:
+        raise ParameterError(f"~{name}: a number from {lowest:g} expected, {value!r} found")
+    return float(value)
+
+
+def _start(robot: Robot, model: ArmModel) -> List[float]:
+    default = [tuck + offset for tuck, offset in zip(robot.tuck, START_OFFSETS)]
+    start: Any = rospy.get_param("~start", default)
+    numbers = isinstance(start, list) and all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) for value in start
+    )
+    if not numbers or len(start) != len(robot.joints):
+        raise ParameterError(f"~start: {len(robot.joints)} joint values in rad expected, {start!r} found")
+    for name, value, lower, upper in zip(robot.joints, start, model.lower, model.upper):
+        if not lower <= value <= upper:
+            raise ParameterError(f"~start: {name} at {value} rad is outside its limits {lower:.4f} to {upper:.4f}")
+    return [float(value) for value in start]
+
+
+def _make_face() -> RosFace:
+    robot = load_robot(str(rospy.get_param("~robot", "ur5")))
+    if robot.driver != "ur":
+        raise ParameterError(
+            f"~robot: the embedded simulator speaks for the driver 'ur'; {robot.name} has '{robot.driver}'"
+        )
+    gripper = load_gripper(robot.gripper)
+    hand = HandModel(
+        gripper.position_open,
+        gripper.position_closed,
+        gripper.opening_open,
+        gripper.opening_closed,
+        _number("finger_speed", 0.1, 0.001),
+    )
+    model = arm_model(robot)
+    cell = Workcell(
+        model,
+        hand,
+        gripper.tip_offset,
+        _start(robot, model),
+        parse_faults(str(rospy.get_param("~faults", ""))),
+        _number("unlock_delay", 0.0, 0.0),
+    )
+    rate = _number("rate", 1.0, 0.0)
+    return RosFace(cell, robot, robot_driver(robot), gripper, read_urdf(robot_urdf(robot)), rate)
+
+
+def main() -> int:
+    """Runs the node; 1 where a parameter is wrong."""
+    # Its time is its own: it must not wait for the clock that it publishes.
+    rospy.init_node("simulator", disable_rostime=True)
+    if not rospy.get_param("/use_sim_time", False):
+        rospy.logwarn("simulator: /use_sim_time is not set: other nodes will not keep to the simulated clock")
+    try:
+        face = _make_face()
+    except (RobotError, FaultError, ParameterError) as error:
+        rospy.logfatal("simulator: %s", error)
+        return 1
+    face.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,696 @@
+"""The simulated arm controller: what moves the joints, one cycle at a time. No ROS, no wall time, no threads.
+
+A :class:`Controller` is stepped once a cycle. It is either stopped, or runs a program (a generator that is resumed once
+a cycle), or External Control, which follows trajectories. Vectors are plain lists: at six joints they beat arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iter_runner.kinematics.rotations import inverse, matrix_to_rotation_vector, rotation_vector_to_matrix
+from iter_runner.sim import trajectory
+from iter_runner.sim.poses import pose_of
+from iter_runner.sim.trajectory import Following, Goal, Rejected
+
+Matrix = NDArray[np.float64]
+
+# External Control's own servoj (ur_robot_driver, resources/ros_control.urscript).
+EXTERNAL_LOOKAHEAD = 0.03  # s
+EXTERNAL_GAIN = 2000.0
+PROGRAM_STOP = 10.0  # rad/s², where a program ends while the arm still moves
+PROTECTIVE_STOP = 30.0  # rad/s²
+SPEED_MARGIN = 1.01  # a planner may run at the limit itself
+SLIDER_RATE = 5.0  # 1/s, how fast the speed scaling follows the slider
+TURN_RADIUS = 0.3  # m: movel counts a turn of one radian as this much way
+
+
+class RobotMode(IntEnum):
+    """ur_dashboard_msgs/RobotMode."""
+
+    NO_CONTROLLER = -1
+    DISCONNECTED = 0
+    CONFIRM_SAFETY = 1
+    BOOTING = 2
+    POWER_OFF = 3
+    POWER_ON = 4
+    IDLE = 5
+    BACKDRIVE = 6
+    RUNNING = 7
+
+
+class SafetyMode(IntEnum):
+    """ur_dashboard_msgs/SafetyMode, as far as the simulator goes."""
+
+    NORMAL = 1
+    REDUCED = 2
+    PROTECTIVE_STOP = 3
+    RECOVERY = 4
+    SAFEGUARD_STOP = 5
+    SYSTEM_EMERGENCY_STOP = 6
+    ROBOT_EMERGENCY_STOP = 7
+
+
+class Kinematics(Protocol):
+    """The arm's geometry in the controller's own frame, ``base``."""
+
+    def forward(self, q: Sequence[float]) -> Matrix:
+        """(4, 4) pose of the flange (``tool0``) in ``base``, m, at joints (n,) rad."""
+
+    def inverse(self, flange: Matrix, near: Sequence[float]) -> Optional[List[float]]:
+        """The joints (n,) rad of the solution nearest to ``near``; None where the pose is out of reach."""
+
+
+@dataclass(frozen=True)
+class ArmModel:
+    """What the controller knows of its arm: limits in rad and rad/s, the cycle in s."""
+
+    joint_names: Tuple[str, ...]
+    lower: Tuple[float, ...]
+    upper: Tuple[float, ...]
+    velocity_limits: Tuple[float, ...]
+    cycle: float
+    kinematics: Optional[Kinematics] = None
+
+
+class ProtectiveStop(Exception):
+    """A commanded joint left its limits."""
+
+
+class ProgramError(Exception):
+    """A program cannot go on: the controller stops it and logs the message."""
+
+
+class Happening(NamedTuple):
+    """Something that the outside is to be told; ``kind`` says what ``value`` is.
+
+    Kinds: robot_mode, safety_mode, program_running (bool), scaling (float), log ((level, text)), popup (text),
+    output ((pin, on)), trajectory_done ((handle, code, text)), trajectory_cancelled ((handle, text)).
+    """
+
+    kind: str
+    value: Any
+
+
+class Trapezoid:
+    """Way over time from rest to rest: constant acceleration ``a``, cruise at ``v``, constant deceleration.
+
+    Units are the caller's (rad, rad/s, rad/s² or m, …).
+    """
+
+    def __init__(self, length: float, v: float, a: float) -> None:
+        self.length = length
+        self.a = a
+        self.v = min(v, math.sqrt(length * a))
+        self.ramp = self.v / a
+        self.duration = length / self.v + self.ramp
+
+    def way(self, time: float) -> float:
+        """How far along at ``time`` s, 0 to ``length``."""
+        if time <= 0.0:
+            return 0.0
+        if time < self.ramp:
+            return 0.5 * self.a * time * time
+        left = self.duration - time
+        if left <= 0.0:
+            return self.length
+        if left < self.ramp:
+            return self.length - 0.5 * self.a * left * left
+        return self.v * (time - 0.5 * self.ramp)
+
+
+class Controller:
+    """One arm. Everything here is to be called between cycles, from one thread.
+
+    Attributes:
+        q: (n,) rad, measured joint positions.
+        v: (n,) rad/s.
+        cycles: cycles since power-on.
+        happenings: what the outside has not been told yet; the caller empties it.
+        motions: motions begun so far: trajectories, movej, movel, speedj, streams of servoj (one each).
+    """
+
+    def __init__(self, model: ArmModel, start: Sequence[float], unlock_delay: float = 0.0) -> None:
+        if len(start) != len(model.joint_names):
+            raise ValueError(f"start: {len(model.joint_names)} joints expected, {len(start)} found")
+        self.model = model
+        self.cycle = model.cycle
+        self.unlock_delay = unlock_delay
+        self.q: List[float] = [float(value) for value in start]
+        self.v: List[float] = [0.0] * len(start)
+        self._zeros = (0.0,) * len(start)
+        self._fastest = tuple(limit * SPEED_MARGIN for limit in model.velocity_limits)
+        self.cycles = 0
+        self.happenings: List[Happening] = []
+        self.motions = 0
+        self.before_motion: Callable[[int], None] = lambda count: None
+        """Called with the count of motions as each one begins: where faults are injected."""
+
+        self.robot_mode = RobotMode.RUNNING
+        self.safety_mode = SafetyMode.NORMAL
+        self.slider = 1.0
+        self.scaling = 1.0
+        self.outputs = [False] * 18
+        self.tool_offset: Matrix = np.eye(4)
+        self.popup: Optional[str] = None
+
+        self.external_control = True
+        self.following: Optional[Following] = None
+        self._set_point = list(self.q)
+        self._settled = True
+        self.program: Optional[Iterator[None]] = None
+        self.program_paused = False
+        self._secondary: List[Iterator[None]] = []
+        self._braking = 0.0
+        self._stopped_at = 0
+        self._streamed_at = -(10**9)
+
+    # ---- one cycle ----
+
+    @property
+    def time(self) -> float:
+        """Simulated seconds since power-on."""
+        return self.cycles * self.cycle
+
+    @property
+    def moving(self) -> bool:
+        """Whether any joint moves."""
+        return any(self.v)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the brakes are off and nothing has stopped the arm."""
+        return self.robot_mode == RobotMode.RUNNING and self.safety_mode == SafetyMode.NORMAL
+
+    def step(self) -> None:
+        """One cycle of the controller."""
+        self.cycles += 1
+        if self.scaling != self.slider:
+            self._follow_slider()
+        try:
+            if self._secondary:
+                self._secondary = [program for program in self._secondary if not _finished(program)]
+            if self._braking:
+                self._brake(self._braking)
+            elif self.program is not None:
+                if not self.program_paused:
+                    try:
+                        next(self.program)
+                    except StopIteration:
+                        self._end_program()
+                elif self.moving:
+                    self._brake(PROGRAM_STOP)
+            elif self.external_control:
+                self._follow()
+        except ProtectiveStop as stop:
+            self.protective_stop(str(stop))
+        except ProgramError as error:
+            self.log("error", f"Program stopped: {error}")
+            self._end_program()
+
+    def _command(self, q: List[float]) -> None:
+        """The joints are to be at ``q`` a cycle from now."""
+        cycle = self.cycle
+        v = [(b - a) / cycle for a, b in zip(self.q, q)]
+        self._check(q, v)
+        self.q = q
+        self.v = v
+
+    def _check(self, q: Sequence[float], v: Sequence[float]) -> None:
+        model = self.model
+        for j, fastest in enumerate(self._fastest):
+            if not -fastest <= v[j] <= fastest:
+                raise ProtectiveStop(
+                    f"{model.joint_names[j]}: commanded speed {v[j]:.3f} rad/s is beyond the limit of "
+                    f"{model.velocity_limits[j]:.3f} rad/s"
+                )
+            if not model.lower[j] <= q[j] <= model.upper[j]:
+                raise ProtectiveStop(
+                    f"{model.joint_names[j]}: commanded position {q[j]:.4f} rad is outside its limits "
+                    f"{model.lower[j]:.4f} to {model.upper[j]:.4f} rad"
+                )
+
+    def _servo(self, target: Sequence[float], lookahead: float, gain: float) -> None:
+        """One cycle of UR's servoj, as a second-order lag.
+
+        The acceleration is gain * (target - q - lookahead * dq/dt): a ramp is followed ``lookahead`` s late. Integrated
+        backwards in time (Euler), which no pair of lookahead and gain makes unstable.
+        """
+        h = self.cycle
+        pull = h * gain
+        damp = 1.0 / (1.0 + pull * (lookahead + h))
+        q, v = self.q, self.v
+        new_v = [(v[j] + pull * (target[j] - q[j])) * damp for j in range(len(q))]
+        new_q = [q[j] + h * new_v[j] for j in range(len(q))]
+        self._check(new_q, new_v)
+        self.q = new_q
+        self.v = new_v
+
+    def _brake(self, deceleration: float) -> None:
+        """One cycle of slowing down along the present direction; the fastest joint loses ``deceleration`` rad/s²."""
+        fastest = max(map(abs, self.v))
+        slower = fastest - deceleration * self.cycle
+        if slower <= 0.0:
+            self._stand()
+            self._braking = 0.0
+            return
+        share = slower / fastest
+        self.v = [value * share for value in self.v]
+        # Braking may end a little past a limit that the arm came too close to: never the reason for another stop.
+        self.q = [a + value * self.cycle for a, value in zip(self.q, self.v)]
+
+    def _stand(self) -> None:
+        self.v = list(self._zeros)
+        self._set_point = list(self.q)
+        self._settled = True
+
+    def _follow_slider(self) -> None:
+        change = SLIDER_RATE * self.cycle
+        self.scaling += min(max(self.slider - self.scaling, -change), change)
+        if abs(self.scaling - self.slider) < 1e-12:
+            self.scaling = self.slider
+        self.happenings.append(Happening("scaling", self.scaling))
+
+    def _begin_motion(self) -> None:
+        self.motions += 1
+        self.before_motion(self.motions)
+
+    def log(self, level: str, text: str) -> None:
+        """A line for the controller's log."""
+        self.happenings.append(Happening("log", (level, text)))
+
+    # ---- External Control and its trajectories ----
+
+    def send_goal(self, goal: Goal, handle: Any) -> Optional[Any]:
+        """Begins to follow a trajectory, in the place of the present one; the replaced goal's handle, or None.
+
+        Raises:
+            Rejected: as a real joint_trajectory_controller refuses it; nothing has changed.
+        """
+        if not (self.external_control and self.ready) or self._braking:
+            raise Rejected(trajectory.INVALID_GOAL, "Can't accept new action goals. Controller is not running.")
+        present, velocity = self._set_point, list(self._zeros)
+        if self.following is not None:
+            velocity = self.following.desired_velocity
+        following = trajectory.accept(goal, handle, self.model.joint_names, present, velocity)
+        replaced = None if self.following is None else self.following.handle
+        self.following = following
+        self._settled = False
+        self._begin_motion()
+        return replaced
+
+    def cancel_goal(self, handle: Any) -> bool:
+        """Holds the arm where the trajectory has brought its set point; whether ``handle`` was being followed."""
+        if self.following is None or self.following.handle is not handle:
+            return False
+        self.following = None
+        return True
+
+    def _follow(self) -> None:
+        run = self.following
+        if run is None:
+            if not self._settled:
+                self._servo(self._set_point, EXTERNAL_LOOKAHEAD, EXTERNAL_GAIN)
+                error = max(abs(a - b) for a, b in zip(self.q, self._set_point))
+                if error < 1e-9 and max(map(abs, self.v)) < 1e-7:
+                    self.q = list(self._set_point)
+                    self._stand()
+            return
+        at_end = run.advance(self.cycle * self.scaling)
+        desired = run.desired
+        speeds = run.desired_velocity
+        scaling = self.scaling
+        self._check(desired, speeds if scaling == 1.0 else [value * scaling for value in speeds])
+        self._set_point = desired
+        q = self.q
+        if not at_end:
+            for j, allowed in enumerate(run.path_tolerance):
+                if allowed and abs(desired[j] - q[j]) > allowed:
+                    self._violated(run, trajectory.PATH_TOLERANCE_VIOLATED, j, desired[j] - q[j], allowed)
+                    return
+        self._servo(desired, EXTERNAL_LOOKAHEAD, EXTERNAL_GAIN)
+        if at_end:
+            self._check_goal(run)
+
+    def _check_goal(self, run: Following) -> None:
+        off = -1
+        for j, allowed in enumerate(run.goal_tolerance):
+            if allowed and abs(run.desired[j] - self.q[j]) > allowed:
+                off = j
+                break
+            if run.goal_velocity[j] and abs(self.v[j]) > run.goal_velocity[j]:
+                off = j
+                break
+        if off < 0:
+            self.following = None
+            self._tell("trajectory_done", (run.handle, trajectory.SUCCESSFUL, ""))
+            return
+        run.late += self.cycle
+        if run.late > run.grace:
+            error = run.desired[off] - self.q[off]
+            self._violated(run, trajectory.GOAL_TOLERANCE_VIOLATED, off, error, run.goal_tolerance[off])
+
+    def _violated(self, run: Following, code: int, joint: int, error: float, allowed: float) -> None:
+        word = "Path" if code == trajectory.PATH_TOLERANCE_VIOLATED else "Goal"
+        text = f"{word} state tolerances failed: {self.model.joint_names[joint]} is {error:.4f} rad off, "
+        self.following = None
+        self._set_point = list(self.q)
+        self._tell("trajectory_done", (run.handle, code, text + f"at most {allowed:.4f} rad expected."))
+
+    def _tell(self, kind: str, value: Any) -> None:
+        self.happenings.append(Happening(kind, value))
+
+    def _drop_goal(self, text: str) -> None:
+        if self.following is not None:
+            self._tell("trajectory_cancelled", (self.following.handle, text))
+            self.following = None
+
+    def _stop_external_control(self, text: str) -> None:
+        if self.external_control:
+            self.external_control = False
+            self._tell("program_running", False)
+        self._drop_goal(text)
+
+    def start_external_control(self) -> Tuple[bool, str]:
+        """Sends the External Control program (headless mode); success and a message."""
+        if self.robot_mode != RobotMode.RUNNING:
+            return False, f"Robot mode is {self.robot_mode.name}, RUNNING expected: power on and release the brakes."
+        if self.safety_mode != SafetyMode.NORMAL:
+            return False, f"Safety mode is {self.safety_mode.name}, NORMAL expected: unlock the stop first."
+        self._drop_program()
+        if not self.external_control:
+            if self.moving:
+                self._braking = PROGRAM_STOP
+            self._set_point = list(self.q)
+            self.external_control = True
+            self._tell("program_running", True)
+        return True, "Successfully resent robot program."
+
+    # ---- programs ----
+
+    def start_program(self, program: Iterator[None]) -> bool:
+        """Runs a program in the place of whatever runs, External Control included; False where the arm is stopped."""
+        if not self.ready:
+            self.log("error", f"Program refused: safety mode is {self.safety_mode.name}, robot {self.robot_mode.name}.")
+            return False
+        self._stop_external_control("External Control was replaced by a script.")
+        self._drop_program()
+        self._braking = 0.0
+        self.program = program
+        return True
+
+    def start_secondary(self, program: Iterator[None]) -> None:
+        """Runs a program beside the one that runs (URScript's ``sec``); it must not move the arm."""
+        self._secondary.append(program)
+
+    def _drop_program(self) -> None:
+        if self.program is not None:
+            close = getattr(self.program, "close", None)
+            self.program = None
+            if close is not None:
+                close()
+        self.program_paused = False
+        self.popup = None
+
+    def _end_program(self) -> None:
+        self._drop_program()
+        if self.moving:
+            self._braking = PROGRAM_STOP
+        else:
+            self._stand()
+
+    # Motions: generators that are resumed once a cycle. Each yield is the end of a cycle.
+
+    def movej(self, target: Sequence[float], a: float, v: float, t: float = 0.0) -> Iterator[None]:
+        """Joint-space line to ``target`` (n,) rad with leading-axis ``a`` rad/s² and ``v`` rad/s, or in ``t`` s."""
+        self._check(target, self._zeros)
+        yield from self.come_to_rest()
+        self._begin_motion()
+        start = list(self.q)
+        way = [b - a for a, b in zip(start, target)]
+        length = max(map(abs, way))
+        if length < 1e-12:
+            self._stand()
+            return
+        profile = Trapezoid(length, v, a)
+        stretch = profile.duration / t if t > 0.0 else 1.0
+        time = 0.0
+        while time < profile.duration:
+            time += self.cycle * self.scaling * stretch
+            share = profile.way(time) / length
+            if time >= profile.duration:
+                self._command(list(target))
+            else:
+                self._command([p + share * d for p, d in zip(start, way)])
+            yield
+        self._stand()
+
+    def movel(self, target: Matrix, a: float, v: float, t: float = 0.0) -> Iterator[None]:
+        """Straight line of the tool to the (4, 4) pose ``target`` in ``base``; ``a`` m/s², ``v`` m/s, or ``t`` s.
+
+        The tool's orientation turns evenly along the way; a turn counts as TURN_RADIUS metres a radian.
+        """
+        kinematics = self._kinematics()
+        yield from self.come_to_rest()
+        self._begin_motion()
+        to_flange = inverse(self.tool_offset)
+        start = kinematics.forward(self.q) @ self.tool_offset
+        line = target[:3, 3] - start[:3, 3]
+        turn = matrix_to_rotation_vector(start[:3, :3].T @ target[:3, :3])
+        angle = float(np.linalg.norm(turn))
+        length = max(float(np.linalg.norm(line)), TURN_RADIUS * angle)
+        if length < 1e-9:
+            self._stand()
+            return
+        profile = Trapezoid(length, v, a)
+        stretch = profile.duration / t if t > 0.0 else 1.0
+        time = 0.0
+        pose = np.eye(4)
+        while time < profile.duration:
+            time += self.cycle * self.scaling * stretch
+            share = profile.way(time) / length
+            pose[:3, 3] = start[:3, 3] + share * line
+            pose[:3, :3] = start[:3, :3] @ rotation_vector_to_matrix(share * turn)
+            q = kinematics.inverse((target if share >= 1.0 else pose) @ to_flange, self.q)
+            if q is None:
+                raise ProgramError(f"movel: no inverse kinematics for {pose_of(pose)} on the way to {pose_of(target)}")
+            self._command(q)
+            yield
+        self._stand()
+
+    def servoj(self, target: Sequence[float], t: float, lookahead: float, gain: float) -> Iterator[None]:
+        """Pulls the joints towards ``target`` (n,) rad for ``t`` s; see :meth:`_servo`. Speed scaling is not for it."""
+        if self.cycles - self._streamed_at > 0.25 / self.cycle:
+            self._begin_motion()
+        count = max(1, round(t / self.cycle))
+        self._settled = False
+        for _ in range(count):
+            self._streamed_at = self.cycles
+            self._servo(target, lookahead, gain)
+            yield
+
+    def speedj(self, speeds: Sequence[float], a: float, t: float) -> Iterator[None]:
+        """Speeds up (or down) to joint ``speeds`` (n,) rad/s with ``a`` rad/s², for ``t`` s in all."""
+        self._begin_motion()
+        change = a * self.cycle
+        time = 0.0
+        while True:
+            v = [now + min(max(goal - now, -change), change) for now, goal in zip(self.v, speeds)]
+            self._command([p + self.cycle * value for p, value in zip(self.q, v)])
+            time += self.cycle
+            yield
+            if time >= t - 1e-9 and (t > 0.0 or all(abs(b - g) < 1e-9 for b, g in zip(v, speeds))):
+                return
+
+    def stopj(self, a: float) -> Iterator[None]:
+        """Brakes with ``a`` rad/s² of the fastest joint."""
+        while self.moving:
+            self._brake(a)
+            yield
+        self._stand()
+
+    def stopl(self, a: float) -> Iterator[None]:
+        """Brakes with ``a`` m/s² of the tool."""
+        speed = self._tool_speed()
+        fastest = max(map(abs, self.v))
+        yield from self.stopj(a * fastest / speed if speed > 1e-6 else PROGRAM_STOP)
+
+    def come_to_rest(self) -> Iterator[None]:
+        """Brakes, where the arm still moves from what ran before."""
+        if self.moving:
+            yield from self.stopj(PROGRAM_STOP)
+
+    def sleep(self, t: float) -> Iterator[None]:
+        """Does nothing for ``t`` s; the arm brakes if it still moves."""
+        for _ in range(max(0, round(t / self.cycle))):
+            if self.moving:
+                self._brake(PROGRAM_STOP)
+            yield
+
+    def _kinematics(self) -> Kinematics:
+        if self.model.kinematics is None:
+            raise ProgramError("this arm's controller has no inverse kinematics")
+        return self.model.kinematics
+
+    def forward(self, q: Sequence[float]) -> Matrix:
+        """(4, 4) pose of the tool (TCP) in ``base``, m, at joints (n,) rad."""
+        return self._kinematics().forward(q) @ self.tool_offset
+
+    def inverse(self, tool: Matrix, near: Sequence[float]) -> List[float]:
+        """Joints (n,) rad with the tool at a (4, 4) pose in ``base``, nearest to ``near``.
+
+        Raises:
+            ProgramError: out of reach.
+        """
+        q = self._kinematics().inverse(tool @ inverse(self.tool_offset), near)
+        if q is None:
+            raise ProgramError(f"no inverse kinematics for {pose_of(tool)}")
+        return q
+
+    def _tool_speed(self) -> float:
+        if self.model.kinematics is None:
+            return 0.0
+        h = 1e-4
+        ahead = [a + h * b for a, b in zip(self.q, self.v)]
+        return float(np.linalg.norm(self.forward(ahead)[:3, 3] - self.forward(self.q)[:3, 3])) / h
+
+    def set_output(self, pin: int, on: bool) -> None:
+        """Sets a digital output: 0 to 7 standard, 8 to 15 configurable, 16 and 17 of the tool.
+
+        Raises:
+            ProgramError: no such output.
+        """
+        if not 0 <= pin < len(self.outputs):
+            raise ProgramError(f"digital output {pin}: 0 to {len(self.outputs) - 1} expected")
+        self.outputs[pin] = on
+        self._tell("output", (pin, on))
+
+    def show_popup(self, text: str) -> None:
+        """Shows a popup on the pendant."""
+        self.popup = text
+        self._tell("popup", text)
+
+    # ---- safety and power ----
+
+    def protective_stop(self, reason: str) -> None:
+        """Brakes at once, ends what runs, and stays so until unlocked."""
+        if self.safety_mode != SafetyMode.NORMAL:
+            return
+        self.safety_mode = SafetyMode.PROTECTIVE_STOP
+        self._stopped_at = self.cycles
+        self.log("error", f"Protective stop: {reason}")
+        self._tell("safety_mode", self.safety_mode)
+        self._halt("Protective stop.")
+        if self.moving:
+            self._braking = PROTECTIVE_STOP
+
+    def emergency_stop(self) -> None:
+        """As the button on the pendant: cleared by ``restart_safety``, which leaves the arm without power."""
+        self.safety_mode = SafetyMode.ROBOT_EMERGENCY_STOP
+        self.log("error", "Emergency stop.")
+        self._tell("safety_mode", self.safety_mode)
+        self._halt("Emergency stop.")
+        if self.moving:
+            self._braking = PROTECTIVE_STOP
+        self._set_robot_mode(RobotMode.POWER_OFF)
+
+    def unlock_protective_stop(self) -> Tuple[bool, str]:
+        """Success and the dashboard's answer; the program has to be sent again afterwards."""
+        if self.safety_mode != SafetyMode.PROTECTIVE_STOP:
+            return False, f"Safety mode is {self.safety_mode.name}, nothing to unlock."
+        if (self.cycles - self._stopped_at) * self.cycle < self.unlock_delay or self._braking:
+            return False, (
+                f"Cannot unlock protective stop until {self.unlock_delay:g}s after occurrence. "
+                "Always inspect cause of protective stop before unlocking"
+            )
+        self.safety_mode = SafetyMode.NORMAL
+        self._tell("safety_mode", self.safety_mode)
+        return True, "Protective stop releasing"
+
+    def restart_safety(self) -> Tuple[bool, str]:
+        """Clears an emergency stop or fault; the arm has to be powered on again."""
+        if self.safety_mode in (SafetyMode.NORMAL, SafetyMode.PROTECTIVE_STOP):
+            return False, f"Safety mode is {self.safety_mode.name}, no restart needed."
+        self.safety_mode = SafetyMode.NORMAL
+        self._tell("safety_mode", self.safety_mode)
+        self._set_robot_mode(RobotMode.POWER_OFF)
+        return True, "Restarting safety"
+
+    def power_on(self) -> Tuple[bool, str]:
+        """Powers the arm, brakes still on."""
+        if self.safety_mode not in (SafetyMode.NORMAL, SafetyMode.PROTECTIVE_STOP):
+            return False, f"Safety mode is {self.safety_mode.name}, NORMAL expected."
+        if self.robot_mode < RobotMode.IDLE:
+            self._set_robot_mode(RobotMode.IDLE)
+        return True, "Powering on"
+
+    def brake_release(self) -> Tuple[bool, str]:
+        """Powers the arm if needed and releases its brakes."""
+        success, answer = self.power_on()
+        if success:
+            self._set_robot_mode(RobotMode.RUNNING)
+            answer = "Brake releasing"
+        return success, answer
+
+    def power_off(self) -> Tuple[bool, str]:
+        """Ends what runs and lets the brakes fall in."""
+        self._halt("Power off.")
+        if self.moving:
+            self._braking = PROTECTIVE_STOP
+        self._set_robot_mode(RobotMode.POWER_OFF)
+        return True, "Powering off"
+
+    def play(self) -> Tuple[bool, str]:
+        """Goes on with a paused program, else starts External Control, the only program installed."""
+        if self.program is not None and self.program_paused:
+            self.program_paused = False
+            return True, "Starting program"
+        success, answer = self.start_external_control()
+        return success, "Starting program" if success else answer
+
+    def pause(self) -> Tuple[bool, str]:
+        """Pauses a script where it is; ends External Control, which ``play`` starts again."""
+        if self.program is not None:
+            self.program_paused = True
+        elif self.external_control:
+            self._stop_external_control("External Control was paused.")
+            if self.moving:
+                self._braking = PROGRAM_STOP
+        else:
+            return False, "No program is running"
+        return True, "Pausing program"
+
+    def stop(self) -> Tuple[bool, str]:
+        """Ends whatever program runs."""
+        if self.program is None and not self.external_control:
+            return False, "No program is running"
+        self._halt("The program was stopped.")
+        if self.moving:
+            self._braking = PROGRAM_STOP
+        return True, "Stopped"
+
+    def _halt(self, text: str) -> None:
+        self._stop_external_control(text)
+        self._drop_program()
+        self._secondary = []
+        if not self.moving:
+            self._stand()
+
+    def _set_robot_mode(self, mode: RobotMode) -> None:
+        if mode != self.robot_mode:
+            self.robot_mode = mode
+            self._tell("robot_mode", mode)
+
+
+def _finished(program: Iterator[None]) -> bool:
+    try:
+        next(program)
+    except StopIteration:
+        return True
+    return False

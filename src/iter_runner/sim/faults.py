@@ -1,0 +1,80 @@
+"""Faults on purpose: what a driver, an arm or a gripper may do wrong, at an exact moment, for tests and rehearsals."""
+
+from __future__ import annotations
+
+import math
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+
+class FaultError(Exception):
+    """A fault's text is wrong; the message says what was expected."""
+
+
+class FaultKind(NamedTuple):
+    """``counted``: its ``@`` is a count from 1; else a time. ``lasting``: it may have a duration."""
+
+    counted: bool
+    lasting: bool
+    summary: str
+
+
+KINDS: Dict[str, FaultKind] = {
+    "protective_stop": FaultKind(True, False, "during the n-th motion that the controller executes"),
+    "emergency_stop": FaultKind(True, False, "during the n-th motion that the controller executes"),
+    "stale_joint_states": FaultKind(False, True, "from that simulated time on nothing is published (for so many s)"),
+    "driver_dies": FaultKind(False, False, "at that simulated time the process exits without a goodbye"),
+    "gripper_stuck": FaultKind(True, False, "the n-th gripper command moves nothing and is aborted"),
+}
+
+
+class Fault(NamedTuple):
+    """A fault to come: ``at`` is its count or time (s), None for at once (the next one of its kind)."""
+
+    name: str
+    at: Optional[float] = None
+    duration: float = math.inf
+
+
+def parse_faults(text: str) -> List[Fault]:
+    """The faults of a list such as ``protective_stop@3, stale_joint_states@5.0:2, driver_dies@7.0``.
+
+    Raises:
+        FaultError: an unknown fault, or one whose moment is not what it has to be.
+    """
+    return [_parse(part.strip()) for part in text.split(",") if part.strip()]
+
+
+def _parse(text: str) -> Fault:
+    rest, colon, length = text.partition(":")
+    name, at_sign, moment = (part.strip() for part in rest.partition("@"))
+    kind = KINDS.get(name)
+    if kind is None:
+        raise FaultError(f"fault '{text}': no fault '{name}'; there are {', '.join(KINDS)}")
+    at: Optional[float] = None
+    if at_sign:
+        at = _number(moment)
+        if kind.counted and (at is None or at < 1 or at != int(at)):
+            raise FaultError(f"fault '{text}': after @ a count from 1 expected, '{moment}' found")
+        if at is None or at < 0:
+            raise FaultError(f"fault '{text}': after @ a time in s expected, '{moment}' found")
+    duration: Optional[float] = math.inf
+    if colon:
+        duration = _number(length.strip())
+        if not kind.lasting or duration is None or duration <= 0:
+            lasting = ", ".join(name for name, kind in KINDS.items() if kind.lasting)
+            raise FaultError(f"fault '{text}': a duration in s after : is for {lasting}; '{length}' found")
+    return Fault(name, at, math.inf if duration is None else duration)
+
+
+def _number(text: str) -> Optional[float]:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def due(faults: List[Fault], now: float) -> Tuple[List[Fault], List[Fault]]:
+    """Timed faults whose moment has come, and all others."""
+    ripe = [fault for fault in faults if fault.at is None or fault.at <= now]
+    return ripe, [fault for fault in faults if fault not in ripe]

@@ -1,0 +1,57 @@
+"""Keeps a simulated clock that runs at another rate than real time in step with a stream of joint targets."""
+
+from __future__ import annotations
+
+TRIES = 3
+"""Waits in a row that bring nothing before the stream counts as over."""
+
+
+class LockStep:
+    """Says when the clock has to wait for the next target of a stream.
+
+    A streamer ticks on /clock: it can send the next target only once the moment of its tick has been published. So the
+    clock is held right after the first publication at which the present target has run out. A streamer whose ticks fall
+    a rounding error behind a publication needs one publication more: where waiting brought nothing, the clock goes on
+    to the next one and waits there, and stays that much behind once a target has come.
+
+    Args:
+        period: controller cycles between publications of /clock.
+    """
+
+    def __init__(self, period: int) -> None:
+        self._period = period
+        self._hold_at = -1
+        self._slack = 0
+        self._tries = 0
+        self._targets = 0
+
+    @property
+    def active(self) -> bool:
+        """Whether a stream is under way."""
+        return self._targets >= 2
+
+    def target_came(self, now: int, lasts: int) -> None:
+        """A joint target arrived at cycle ``now`` that lasts so many cycles."""
+        if self._targets == 0 or now > self._hold_at + TRIES * self._period:
+            self._targets = 0
+        self._targets += 1
+        self._tries = 0
+        self._hold_at = -(-(now + lasts) // self._period) * self._period + self._slack
+
+    def other_came(self) -> None:
+        """Another program took the arm over: the stream is over."""
+        self._targets = 0
+
+    def holds(self, now: int) -> bool:
+        """Whether the clock has to wait before the cycle after ``now``."""
+        return self._targets >= 2 and now >= self._hold_at
+
+    def waited_in_vain(self) -> None:
+        """The wait was long enough and nothing came."""
+        self._tries += 1
+        if self._tries >= TRIES:
+            self._targets = 0
+            self._slack = 0
+        else:
+            self._hold_at += self._period
+            self._slack = min(self._slack + self._period, self._period)
