@@ -182,6 +182,7 @@ class PlanBuilder:
         self._held = ""
         self._flange: Optional[Triple] = None
         self._yaw = 0.0
+        self._low = False  # the hand is still down: how high it lifts depends on where it goes next
 
     # Things.
 
@@ -221,6 +222,7 @@ class PlanBuilder:
 
     def step(self, name: str, **fields: Any) -> None:
         """Any primitive of the plan language, with its fields as the plan has them."""
+        self._lift_off()
         self.task.append({"name": name, **fields})
 
     def move(self, x: float, y: float, z: float, yaw: float = 0.0, options: Optional[Mapping[str, Any]] = None) -> None:
@@ -276,11 +278,11 @@ class PlanBuilder:
 
     def pick_and_place(self, block: Block, place: Place) -> None:
         """Takes a block from where it stands to ``place``; ends with the open hand above it."""
-        self.pick(block, place)
+        self.pick(block)
         self.place(block, place)
 
-    def pick(self, block: Block, towards: Optional[Place] = None) -> None:
-        """Takes a block and lifts it, as high as the way to ``towards`` needs.
+    def pick(self, block: Block) -> None:
+        """Takes a block and lifts it.
 
         Raises:
             LayoutError: the hand holds one already, or the block stands nowhere.
@@ -298,8 +300,7 @@ class PlanBuilder:
         self.grasp(block.width - self.hand.squeeze)
         self.human_takes_away([block.name])
         self._held = block.name
-        end = (x, y, low) if towards is None else self._flange_at(block, towards, self.gap)
-        self.move(x, y, self._heights((x, y, low), end)[0], yaw, self._approaching)
+        self._low = True
 
     def place(self, block: Block, place: Place) -> None:
         """Puts the block in the hand down at ``place`` and lifts the open hand off it.
@@ -318,12 +319,13 @@ class PlanBuilder:
         self.step("disconnect_object", object_name=block.name)
         self._held = ""
         self._stand(block, place)
-        self.move(x, y, self._heights((x, y, low), (x, y, low))[0], yaw, self._approaching)
+        self._low = True
 
     # Writing.
 
     def document(self) -> Dict[str, Any]:
         """The plan as its JSON has it."""
+        self._lift_off()
         return {
             "title": self.title,
             "author": self.author,
@@ -354,39 +356,45 @@ class PlanBuilder:
         """The flange when the hand holds ``block`` at ``place``: the closed fingertips just above its underside."""
         return (place.x, place.y, place.z + gap + self.hand.tip_reach(block.width - self.hand.squeeze) + TIP_MARGIN)
 
+    def _lift_off(self) -> None:
+        """Lifts the hand where it is, if it is still down."""
+        if self._low and self._flange is not None:
+            self._low = False
+            x, y, z = self._flange
+            self.move(x, y, self._heights((x, y, z + self.clearance), self._flange)[0], self._yaw, self._approaching)
+
     def _travel(self, x: float, y: float, low: float, yaw: float) -> None:
         """From where the flange is to above (x, y, low)."""
         if self._flange is None:
-            self.move(x, y, self._heights((x, y, low), (x, y, low))[0], yaw)
-            return
-        start, end = self._heights(self._flange, (x, y, low), lift=0.0)
-        if start > self._flange[2] + 1e-9:
-            self.move(self._flange[0], self._flange[1], start, self._yaw, self._approaching)
+            self._flange = (x, y, low + self.clearance)
+        here_x, here_y, here = self._flange
+        start, end = self._heights((here_x, here_y, here + self.clearance * self._low), (x, y, low + self.clearance))
+        if self._low or start > here + 1e-9:
+            self._low = False
+            self.move(here_x, here_y, start, self._yaw, self._approaching)
         self.move(x, y, end, yaw)
 
-    def _heights(self, start: Triple, end: Triple, lift: Optional[float] = None) -> Tuple[float, float]:
-        """Flange heights (m) at both ends of a level or sloping line that is clear of everything standing.
-
-        Args:
-            start, end: the flange at both ends, before lifting and after lowering.
-            lift: how far to lift off at the start at least; the clearance by default.
-        """
-        first = start[2] + (self.clearance if lift is None else lift)
-        last = end[2] + self.clearance
+    def _heights(self, start: Triple, end: Triple) -> Tuple[float, float]:
+        """Flange heights (m), at least those of ``start`` and ``end``, whose straight line is clear of what stands."""
+        first, last = start[2], end[2]
         length = hypot(end[0] - start[0], end[1] - start[1])
-        needs: List[Tuple[float, float]] = []
+        between: List[Tuple[float, float]] = []
         for thing in self._standing.values():
-            phase = 0.0
-            if length > 1e-9:
+            reach = thing.radius + HAND_RADIUS
+            need = thing.top + self.clearance + self._depth
+            by_start = hypot(thing.x - start[0], thing.y - start[1]) < reach
+            by_end = hypot(thing.x - end[0], thing.y - end[1]) < reach
+            if by_start:
+                first = max(first, need)
+            if by_end:
+                last = max(last, need)
+            if length > 1e-9 and not (by_start or by_end):
                 along = (thing.x - start[0]) * (end[0] - start[0]) + (thing.y - start[1]) * (end[1] - start[1])
                 phase = min(1.0, max(0.0, along / length**2))
-            x, y = start[0] + phase * (end[0] - start[0]), start[1] + phase * (end[1] - start[1])
-            if hypot(thing.x - x, thing.y - y) < thing.radius + HAND_RADIUS:
-                needs.append((phase, thing.top + self.clearance + self._depth))
-        # What stands by one of the ends is that end's matter; what is still in the way then raises both.
-        first = max([first, *(height for phase, height in needs if phase * length < HAND_RADIUS)])
-        last = max([last, *(height for phase, height in needs if (1.0 - phase) * length < HAND_RADIUS)])
-        missing = max([0.0, *(height - (first + phase * (last - first)) for phase, height in needs)])
+                x, y = start[0] + phase * (end[0] - start[0]), start[1] + phase * (end[1] - start[1])
+                if hypot(thing.x - x, thing.y - y) < reach:
+                    between.append((phase, need))
+        missing = max([0.0, *(need - (first + phase * (last - first)) for phase, need in between)])
         return first + missing, last + missing
 
     def _add_object(
