@@ -66,3 +66,16 @@ def test_without_a_journal_it_goes_on_and_says_what_is_missing(error):
     assert record.feed(events[6]) == [events[6]]
     assert record.missed == 5
     assert len(warnings) == 1 and "one" in warnings[0]
+
+
+def test_a_session_without_a_journal_yet_is_taken_up_with_its_first_event():
+    events = a_run("two")
+    warnings = []
+
+    def journal(session):
+        raise ValueError("no such session")
+
+    record = SessionEvents(journal, warnings.append)
+    record.feed(a_run("one")[0])
+    assert record.catch_up("two") == [] and record.session == "one" and not warnings
+    assert record.feed(events[0]) == [events[0]]

@@ -74,6 +74,7 @@ class TimingNode:
         self._mode = ""
         self._relevant: List[Event] = []
         self._running = False
+        self._after_cut = False
         self._shown = ""
         self._expected: Sequence[Interval] = []
         self._signal = rospy.Publisher("/rad/signal", Float64, queue_size=10)
@@ -104,6 +105,8 @@ class TimingNode:
             self._over.wait(SHORTEST_PERIOD)
 
     def _publish_present(self, measured: Sequence[Interval], expected: Optional[Sequence[Interval]]) -> None:
+        if not measured:
+            return  # the clock has not gone on since the run began
         if expected is None:
             rad = robot_attention_demand(
                 total(measured, IntervalKind.INTERACTION), total(measured, IntervalKind.NEGLECT)
@@ -126,8 +129,12 @@ class TimingNode:
             if event.kind in _RELEVANT:
                 self._relevant.append(event)
         self._running = not self._events.record.finished
-        if any(event.kind in _CUTS for event in events):
-            self._publish_timelines()
+        # The first step after a cut is the one that the new interval belongs to.
+        kinds = [event.kind for event in events if event.kind in _RELEVANT]
+        if any(kind in _CUTS for kind in kinds) or (kinds and self._after_cut):
+            self._publish_timelines(events[-1].time)
+        if kinds:
+            self._after_cut = kinds[-1] in _CUTS
         if events[-1].kind is EventKind.RUN_FINISHED:
             self._end()
         self._changed.notify_all()
@@ -144,8 +151,8 @@ class TimingNode:
                     CAPTURED,
                 )
 
-    def _publish_timelines(self) -> None:
-        measured = intervals(self._relevant)
+    def _publish_timelines(self, now: float) -> None:
+        measured = intervals(self._relevant, now)
         start = run_span(self._relevant)[0]
         since_start = [replace(i, start=i.start - start, end=i.end - start) for i in measured]
         message = self._timeline_message(since_start, expected=False)

@@ -56,14 +56,19 @@ class SessionEvents:
     def catch_up(self, session: str) -> List[Event]:
         """Takes in whatever ``session``'s journal holds beyond what is known; returns what is new.
 
-        For a listener that starts in the middle of a run, before the next event comes.
+        For a listener that starts in the middle of a run, before the next event comes. A journal that can't be read is
+        no fault here: a session that just begins has none yet.
         """
-        if session != self.session:
-            if not session or session in self._past:
-                return []
+        if not session or session in self._past:
+            return []
+        try:
+            journal = self._read_journal(session)
+        except (OSError, ValueError):
+            return []
+        if session != self.session and journal:
             self._begin(session)
         expected = self._next_sequence()
-        new = [event for event in self._journal() if event.sequence >= expected]
+        new = sorted((event for event in journal if event.sequence >= expected), key=lambda event: event.sequence)
         self.events.extend(new)
         return new
 
