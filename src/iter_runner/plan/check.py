@@ -6,12 +6,12 @@ The checks are of poses; with a planner, of the very motions as well, from the t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iter_runner.kinematics import Box, clearance, load_chain
+from iter_runner.kinematics import Box, Clearance, Obstacles, clearance, load_chain, path_clearance
 from iter_runner.kinematics.rotations import pose as pose_matrix
 from iter_runner.plan.frames import FrameError, fixed_pose
 from iter_runner.plan.model import Plan, PlanFault, PlannedStep
@@ -23,7 +23,7 @@ from iter_runner.planners.table import load_planner
 from iter_runner.robot.table import GripperRow, Robot, load_gripper, load_robot, robot_urdf
 
 if TYPE_CHECKING:
-    from iter_runner.kinematics import Chain, Clearance
+    from iter_runner.kinematics import Chain
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -144,7 +144,7 @@ class Workcell:
         urdf = robot_urdf(robot)
         self._base_from_frame = _located("/frame_id", urdf, plan.frame_id, robot.base_frame)
         self._tool_from_tip = np.linalg.inv(_located("/tool_frame", urdf, tool_frame, robot.tool_frame))
-        self.obstacles: List[Any] = [
+        self.obstacles: List[Box] = [
             Box(
                 item.name,
                 self._base_from_frame @ pose_matrix(np.array(item.position), np.array(item.orientation)),
@@ -153,6 +153,7 @@ class Workcell:
             for item in plan.objects_for(tool_frame, self.gripper.tip_offset)
             if not item.graspable
         ]
+        self._obstacles = Obstacles(self.obstacles)
         generator = np.random.default_rng(GUESS_SEED)
         lower = np.maximum(self.chain.lower, -np.pi)
         upper = np.minimum(self.chain.upper, np.pi)
@@ -183,7 +184,7 @@ class Workcell:
 
     def check_tuck(self, result: CheckResult) -> None:
         """Obstacles where the arm stands at the beginning."""
-        nearest = clearance(self.chain, self.tuck, self.obstacles)
+        nearest = clearance(self.chain, self.tuck, self._obstacles)
         if nearest.distance < 0:
             names = [item.get("name") for item in self.plan.document.get("environment") or [] if isinstance(item, dict)]
             hit = next((name for name in (nearest.a, nearest.b) if name in names), None)
@@ -220,7 +221,7 @@ class Workcell:
                 f"a pose within the reach of {self.robot.name}",
             )
         nearest = max(
-            (clearance(self.chain, solution.positions, self.obstacles) for solution in reached),
+            (clearance(self.chain, solution.positions, self._obstacles) for solution in reached),
             key=lambda item: item.distance,
         )
         if nearest.distance >= 0:
@@ -274,14 +275,8 @@ class Workcell:
         return min(reached, key=lambda q: float(np.linalg.norm(q - start))) if reached else start
 
     def _path_clearance(self, positions: Vector) -> Clearance:
-        """The least clearance along a path, looked at every 0.05 rad."""
-        travelled = np.concatenate([[0.0], np.cumsum(np.max(np.abs(np.diff(positions, axis=0)), axis=1, initial=0.0))])
-        looks = np.unique(
-            np.searchsorted(travelled, np.arange(0.0, travelled[-1] + 0.05, 0.05)).clip(0, len(positions) - 1)
-        )
-        return min(
-            (clearance(self.chain, positions[index], self.obstacles) for index in looks), key=lambda item: item.distance
-        )
+        """Where a path (N, n) comes nearest to anything."""
+        return path_clearance(self.chain, positions, self._obstacles)[1]
 
 
 def _overlap(nearest: Clearance) -> str:
