@@ -73,6 +73,8 @@ def tool_command(arguments: Dict[str, str]) -> List[str]:
     for name, option in _TOOL_ARGUMENTS.items():
         if name in arguments:
             command += [option, arguments[name]]
+    if not sys.stdout.isatty():
+        command.append("--stop-in-fault")
     return command
 
 

@@ -413,7 +413,7 @@ def test_an_unreachable_goal_is_a_fault_with_the_pointer(bench: Bench) -> None:
     bench.planner.during = refuse
     engine = bench.start(move_to(9.0))
     bench.until_state(State.FAULTED)
-    assert "step 0 (/task/0 fake): elbow at its limit" in bench.states[-1].fault
+    assert "step 1 of 1 (/task/0 fake): elbow at its limit" in bench.states[-1].fault
     engine.stop()
     assert bench.ended().outcome == "aborted"
 

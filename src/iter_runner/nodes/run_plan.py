@@ -47,8 +47,9 @@ class Failure(Exception):
 class RunPlanTool:
     """One goal, from the tool's start to the run's end."""
 
-    def __init__(self, view: View, clock: Clock) -> None:
+    def __init__(self, view: View, clock: Clock, stop_in_fault: bool = False) -> None:
         self._view = view
+        self._stop_in_fault = stop_in_fault
         self._clock = clock
         self._changed = threading.Condition()
         self._state: Optional[RunState] = None
@@ -56,9 +57,9 @@ class RunPlanTool:
         self._interrupted = False
         self._last_word = time.monotonic()
         self._session = ""
+        self._handle: Any = None
         self._subscriber = rospy.Subscriber("/runner/state", RunnerState, self._on_state, queue_size=100)
         self._client = actionlib.ActionClient("/runner/run_plan", RunPlanAction)
-        self._handle: Any = None
 
     def interrupt(self) -> None:
         """What Ctrl-C does: stops the run; the second time, leaves at once."""
@@ -109,6 +110,9 @@ class RunPlanTool:
                 self._view.note("stopping the run; Ctrl-C again leaves without its outcome")
                 self._handle.cancel()
                 cancelled_at = time.monotonic()
+            if self._stop_in_fault and cancelled_at is None and self._faulted():
+                self._handle.cancel()
+                cancelled_at = time.monotonic()
             self._watch_runner(cancelled_at)
             with self._changed:
                 self._changed.wait(REFRESH)
@@ -130,6 +134,10 @@ class RunPlanTool:
             return "the arm to be ready (initialize_joints tucks it first)"
         return ""
 
+    def _faulted(self) -> bool:
+        state = self._state
+        return state is not None and state.state is State.FAULTED
+
     def _watch_runner(self, cancelled_at: Optional[float]) -> None:
         if self._subscriber.get_num_connections() > 0:
             self._last_word = time.monotonic()
@@ -146,12 +154,11 @@ class RunPlanTool:
         text += f" in step {state.step + 1} of {state.steps}" if state is not None and state.step >= 0 else ""
         try:
             session = find_session(self._session)
-            step = step_to_resume(session)
         except SessionError as error:
             return f"{text}; {error}"
         return (
             f"{text}. What happened until then is in {session.directory}. Look at the arm; when the runner is up "
-            f"again, go on with: rosrun iter_runner run_plan --resume {session.name} (from step {step or 0})"
+            f"again, go on with: rosrun iter_runner run_plan --resume {session.name}"
         )
 
     def _on_state(self, message: RunnerState) -> None:
@@ -269,6 +276,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--timeout", type=float, default=60.0, metavar="S", help="wait so long for the runner and the arm; 0: for ever"
     )
+    parser.add_argument("--stop-in-fault", action="store_true", help="end the run at a fault: nobody is there to resume")
     parser.add_argument("--folder", default="", help="where a relative PLAN counts from, if not from here")
     options = parser.parse_args(arguments)
     if not options.plan and options.resume is None:
@@ -291,7 +299,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
             )
         rospy.init_node("run_plan", anonymous=True, disable_signals=True)
         view = make_view(console, Path(goal.plan_path).stem)
-        tool = RunPlanTool(view, study_clock())
+        tool = RunPlanTool(view, study_clock(), options.stop_in_fault)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: tool.interrupt())
         tool.wait_for_runner(options.timeout)

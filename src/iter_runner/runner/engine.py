@@ -380,8 +380,8 @@ class Engine:
             self._settle_record()
         except Stopped:
             outcome = "aborted" if self._stopped_in_fault else "stopped"
-            fault = self._state.fault
-            message = f"stopped in a fault at {self._where()}: {fault}" if fault else f"stopped at {self._where()}"
+            fault, where = self._state.fault, self._where()
+            message = f"stopped at {where}" if not fault else fault if where in fault else f"{where}: {fault}"
             self.arm.halt()
         finally:
             self._rig.planner.close()
@@ -603,7 +603,8 @@ class Engine:
     def _where(self) -> str:
         if self._current is None:
             return "the beginning"
-        return f"step {self._current.index} ({self._current.pointer} {self._current.step.name})"
+        current = self._current
+        return f"step {current.index + 1} of {len(self._steps)} ({current.pointer} {current.step.name})"
 
     def _show(self, state: Optional[State] = None, **changes: Any) -> None:
         with self._lock:

@@ -120,19 +120,22 @@ class PlainView:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._last = ""
+        self._last: Optional[RunState] = None
 
     def show(self, state: RunState, passed: Sequence[RunState], now: float) -> None:
         """See :class:`View`."""
         for one in passed:
-            line = status_text(one)
-            if one.steps and one.step >= 0:
-                line = f"step {one.step + 1} of {one.steps}: {one.doing}"
-                if one.state is not State.RUNNING:
-                    line += f" [{status_text(one)}]"
-            if line != self._last:
-                self._last = line
-                self.note((f"{now - one.started:9.3f} s  " if one.started > 0 else "") + line)
+            before, self._last = self._last, one
+            same_step = before is not None and before.step == one.step
+            if same_step and before is not None:
+                held = (State.PAUSED, State.FAULTED)
+                news = (one.state, one.fault, one.waiting_for) != (before.state, before.fault, before.waiting_for)
+                if not news or (one.state is State.RUNNING and before.state not in held):
+                    continue
+            line = f"step {one.step + 1} of {one.steps}: {one.doing}" if one.step >= 0 else status_text(one)
+            if same_step or (one.state is not State.RUNNING and one.step >= 0):
+                line += f" [{status_text(one)}]"
+            self.note((f"{now - one.started:9.3f} s  " if one.started > 0 else "") + line)
 
     def note(self, text: str) -> None:
         """See :class:`View`."""
