@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from urdf_model import Matrix, UrdfModel, rotation_about
 
+from iter_runner.kinematics import clearance, load_chain
 from iter_runner.robot.table import load_gripper, load_robot, robot_names
 
 UR = ("ur3", "ur3e", "ur5", "ur5e")
@@ -197,6 +198,12 @@ def flange(x: float, y: float, z: float, yaw: float = 0.0) -> Matrix:
 
 
 class TestCollisionGeometry:
+    def test_the_core_measures_the_same_bodies(self, model: UrdfModel) -> None:
+        chain = load_chain(model.robot)
+        for q in np.random.default_rng(2).uniform(-2.5, 2.5, (10, len(chain))):
+            assert clearance(chain, q).distance == pytest.approx(min(model.self_distances(q).values()), abs=1e-6)
+            assert chain.fk(q) == pytest.approx(model.pose(q, model.robot.tool_frame), abs=1e-12)
+
     @pytest.mark.parametrize("yaw", [0.0, math.pi / 2])
     def test_no_self_collision_over_the_workspace(self, ur: UrdfModel, yaw: float) -> None:
         small = ur.robot.name.startswith("ur3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from xml.etree import ElementTree
 
@@ -31,6 +32,7 @@ def _vector(text: str) -> Matrix:
     return np.array([float(part) for part in text.split()])
 
 
+@lru_cache(maxsize=None)
 def _origin(element: ElementTree.Element) -> Matrix:
     pose = np.eye(4)
     origin = element.find("origin")
@@ -64,6 +66,7 @@ class UrdfModel:
         self.root = ElementTree.fromstring(robot_urdf(robot))
         self.joints = {joint.get("name", ""): joint for joint in self.root.findall("joint")}
         self._above = {joint.find("child").get("link"): joint for joint in self.joints.values()}  # type: ignore[union-attr]
+        self._checked: Dict[Tuple[str, str], bool] = {}
         self.links = [link.get("name", "") for link in self.root.findall("link")]
 
     def parent(self, link: str) -> Optional[str]:
@@ -123,19 +126,22 @@ class UrdfModel:
 
     def self_distances(self, q: Sequence[float]) -> Dict[Tuple[str, str], float]:
         """Distances between links that are neither one body, nor neighbours, nor listed in collision_ignore."""
-        ignored = {frozenset(pair) for pair in self.robot.collision_ignore}
         distances: Dict[Tuple[str, str], float] = {}
         for a, b in itertools.combinations(self.capsules(q), 2):
-            one, other = self._body(a.link), self._body(b.link)
-            neighbours = one == other or any(
-                above is not None and self._body(above) == far
-                for above, far in ((self.parent(one), other), (self.parent(other), one))
-            )
-            if neighbours or frozenset((a.link, b.link)) in ignored:
-                continue
             pair = (a.link, b.link)
-            distances[pair] = min(distances.get(pair, np.inf), segment_distance(a, b))
+            if pair not in self._checked:
+                self._checked[pair] = self._is_checked(*pair)
+            if self._checked[pair]:
+                distances[pair] = min(distances.get(pair, np.inf), segment_distance(a, b))
         return distances
+
+    def _is_checked(self, a: str, b: str) -> bool:
+        one, other = self._body(a), self._body(b)
+        neighbours = one == other or any(
+            above is not None and self._body(above) == far
+            for above, far in ((self.parent(one), other), (self.parent(other), one))
+        )
+        return not neighbours and not {(a, b), (b, a)} & set(self.robot.collision_ignore)
 
     def jacobian(self, q: Sequence[float]) -> Matrix:
         """(6, n): linear then angular velocity of the tool frame in the root link."""
