@@ -4,6 +4,22 @@
 
 namespace iter_core {
 
+namespace {
+
+// One distance that is below the margin: its residual is what is missing.
+void add_distance(const Situation& s, const Objective& objective, const CollisionModel& bodies, double margin,
+                  const BodyDistance& found, std::vector<double>& row, QuadraticModel& model) {
+  const double missing = found.distance.distance - margin;
+  double loss, stiffness;
+  objective.groove.evaluate(missing * missing, loss, stiffness);
+  row.resize(s.chain.size());
+  bodies.gradient(s.chain, s.at, found, row.data());
+  model.value += objective.weight * loss;
+  model.add_rows(objective.weight * stiffness, &missing, row.data(), 1, s.chain.size());
+}
+
+}  // namespace
+
 void QuadraticModel::clear(int size) {
   value = 0;
   gradient.setZero(size);
@@ -99,6 +115,21 @@ void AttractionObjective::add(const Situation& s, QuadraticModel& model) {
   }
   model.value += weight * loss;
   model.add_rows(weight * stiffness, error.data(), rows_.data(), 3, n);
+}
+
+void SelfCollisionObjective::add(const Situation& s, QuadraticModel& model) {
+  bodies_->place(s.at, placed_);
+  bodies_->visit_pairs(placed_, margin_, [&](const BodyDistance& found) {
+    add_distance(s, *this, *bodies_, margin_, found, row_, model);
+  });
+}
+
+void ObstacleObjective::add(const Situation& s, QuadraticModel& model) {
+  if (world_->obstacles().empty()) return;
+  bodies_->place(s.at, placed_);
+  bodies_->visit_obstacles(placed_, *world_, margin_, [&](const BodyDistance& found) {
+    add_distance(s, *this, *bodies_, margin_, found, row_, model);
+  });
 }
 
 }  // namespace iter_core

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "chain.hpp"
+#include "collision.hpp"
 #include "groove.hpp"
 
 namespace iter_core {
@@ -102,6 +103,40 @@ class AttractionObjective : public Objective {
   Eigen::Vector3d offset_;  // in that frame
   Eigen::Vector3d target_;  // in the base's frame
   std::vector<double> rows_;
+};
+
+// How far each pair of the chain's own bodies is inside the last `margin` (m) before contact.
+class SelfCollisionObjective : public Objective {
+ public:
+  SelfCollisionObjective(std::string name, double weight, Groove groove, double margin,
+                         std::shared_ptr<const CollisionModel> bodies)
+      : Objective(std::move(name), weight, groove), margin_(margin), bodies_(std::move(bodies)) {}
+  void add(const Situation& situation, QuadraticModel& model) override;
+
+ private:
+  double margin_;
+  std::shared_ptr<const CollisionModel> bodies_;
+  std::vector<Capsule> placed_;
+  std::vector<double> row_;
+};
+
+// The same between the chain's moving bodies and the obstacles.
+class ObstacleObjective : public Objective {
+ public:
+  ObstacleObjective(std::string name, double weight, Groove groove, double margin,
+                    std::shared_ptr<const CollisionModel> bodies, std::shared_ptr<const World> world)
+      : Objective(std::move(name), weight, groove),
+        margin_(margin),
+        bodies_(std::move(bodies)),
+        world_(std::move(world)) {}
+  void add(const Situation& situation, QuadraticModel& model) override;
+
+ private:
+  double margin_;
+  std::shared_ptr<const CollisionModel> bodies_;
+  std::shared_ptr<const World> world_;
+  std::vector<Capsule> placed_;
+  std::vector<double> row_;
 };
 
 }  // namespace iter_core

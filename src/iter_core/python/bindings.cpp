@@ -5,6 +5,8 @@
 
 #include "../chain.hpp"
 #include "../closed_form.hpp"
+#include "../collision.hpp"
+#include "../distances.hpp"
 #include "../relaxed_ik.hpp"
 #include "arrays.hpp"
 
@@ -140,6 +142,97 @@ void bind_closed_form(py::module_& module) {
       });
 }
 
+Capsule capsule_from(py::handle start, py::handle end, double radius) {
+  return {vector_from(start, "start"), vector_from(end, "end"), radius};
+}
+
+Obstacle box_obstacle(py::handle pose, py::handle size) {
+  Obstacle obstacle;
+  obstacle.is_box = true;
+  obstacle.box = {pose_from(pose, "pose"), 0.5 * vector_from(size, "size")};
+  return obstacle;
+}
+
+Obstacle capsule_obstacle(py::handle start, py::handle end, double radius) {
+  Obstacle obstacle;
+  obstacle.capsule = capsule_from(start, end, radius);
+  return obstacle;
+}
+
+py::tuple distance_tuple(const Distance& d) {
+  return py::make_tuple(d.distance, output_vector(d.first), output_vector(d.second), output_vector(d.normal));
+}
+
+void bind_collision(py::module_& module) {
+  module.def("capsule_to_capsule", [](py::handle start, py::handle end, double radius, py::handle other_start,
+                                      py::handle other_end, double other_radius) {
+    return distance_tuple(
+        capsule_to_capsule(capsule_from(start, end, radius), capsule_from(other_start, other_end, other_radius)));
+  });
+  module.def("capsule_to_box", [](py::handle start, py::handle end, double radius, py::handle pose, py::handle size) {
+    return distance_tuple(capsule_to_box(capsule_from(start, end, radius), box_obstacle(pose, size).box));
+  });
+  py::class_<World, std::shared_ptr<World>>(module, "World")
+      .def(py::init<>())
+      .def("add_box", [](World& w, py::handle pose, py::handle size) { return w.add(box_obstacle(pose, size)); })
+      .def("add_capsule", [](World& w, py::handle start, py::handle end,
+                             double radius) { return w.add(capsule_obstacle(start, end, radius)); })
+      .def("replace_box",
+           [](World& w, int id, py::handle pose, py::handle size) { return w.replace(id, box_obstacle(pose, size)); })
+      .def("replace_capsule", [](World& w, int id, py::handle start, py::handle end,
+                                 double radius) { return w.replace(id, capsule_obstacle(start, end, radius)); })
+      .def("remove", &World::remove)
+      .def("__len__", [](const World& w) { return w.obstacles().size(); });
+  py::class_<CollisionModel, std::shared_ptr<CollisionModel>>(module, "CollisionModel")
+      .def(py::init([](py::list bodies, std::vector<std::pair<int, int>> pairs) {
+             std::vector<Body> list;
+             for (const py::handle item : bodies) {
+               const py::tuple row = py::reinterpret_borrow<py::tuple>(item);
+               list.push_back({row[0].cast<int>(), capsule_from(row[1], row[2], row[3].cast<double>())});
+             }
+             return std::make_shared<CollisionModel>(std::move(list), std::move(pairs));
+           }),
+           py::arg("bodies"), py::arg("pairs"), "bodies: rows of (frame, start, end, radius).")
+      .def("pair_distances",
+           [](const CollisionModel& self, const KinematicsSolver& chain, py::handle q) {
+             const Input input(q, {-1, chain.chain().size()}, "q");
+             const py::ssize_t columns = static_cast<py::ssize_t>(self.pairs().size());
+             const Output output = empty(py::make_tuple(input.length(0), columns));
+             Kinematics at;
+             std::vector<Capsule> placed;
+             double* next = output.doubles();
+             for (py::ssize_t i = 0; i < input.length(0); ++i) {
+               chain.solve(input.data() + i * chain.chain().size(), at);
+               self.place(at, placed);
+               for (const auto& [a, b] : self.pairs()) *next++ = capsule_to_capsule(placed[a], placed[b]).distance;
+             }
+             return output.array;
+           })
+      .def("nearest",
+           [](const CollisionModel& self, const KinematicsSolver& chain, py::handle q, const World* world) {
+             const Input input(q, {chain.chain().size()}, "q");
+             Kinematics at;
+             chain.solve(input.data(), at);
+             const BodyDistance found = self.nearest(at, world);
+             Eigen::VectorXd gradient = Eigen::VectorXd::Zero(chain.chain().size());
+             if (found.body >= 0) self.gradient(chain.chain(), at, found, gradient.data());
+             return py::make_tuple(found.distance.distance, found.body, found.other_body, found.obstacle,
+                                   output_vector(found.distance.first), output_vector(found.distance.second),
+                                   output_vector(gradient));
+           })
+      .def("nearest_batch",
+           [](const CollisionModel& self, const KinematicsSolver& chain, py::handle q, const World* world) {
+             const Input input(q, {-1, chain.chain().size()}, "q");
+             const Output output = empty(py::int_(input.length(0)));
+             Kinematics at;
+             for (py::ssize_t i = 0; i < input.length(0); ++i) {
+               chain.solve(input.data() + i * chain.chain().size(), at);
+               output.doubles()[i] = self.nearest(at, world).distance.distance;
+             }
+             return output.array;
+           });
+}
+
 void bind_objectives(py::module_& module) {
   py::class_<Objective, std::shared_ptr<Objective>>(module, "Objective")
       .def_readonly("name", &Objective::name)
@@ -168,6 +261,15 @@ void bind_objectives(py::module_& module) {
     return Shared(new AttractionObjective(name, weight, Groove{width, parabola}, frame, vector_from(offset, "offset"),
                                           vector_from(target, "target")));
   });
+  module.def("self_collision_objective", [](const std::string& name, double weight, double width, double parabola,
+                                            double margin, std::shared_ptr<CollisionModel> bodies) {
+    return Shared(new SelfCollisionObjective(name, weight, Groove{width, parabola}, margin, bodies));
+  });
+  module.def("obstacle_objective",
+             [](const std::string& name, double weight, double width, double parabola, double margin,
+                std::shared_ptr<CollisionModel> bodies, std::shared_ptr<World> world) {
+               return Shared(new ObstacleObjective(name, weight, Groove{width, parabola}, margin, bodies, world));
+             });
 }
 
 void bind_relaxed_ik(py::module_& module) {
@@ -220,6 +322,7 @@ PYBIND11_MODULE(iter_core, module) {
   module.doc() = "Chains, inverse kinematics and distances for robot arms.";
   bind_chain(module);
   bind_closed_form(module);
+  bind_collision(module);
   bind_objectives(module);
   bind_relaxed_ik(module);
 }

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-import iter_core
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+import iter_core
 from iter_runner.kinematics.rotations import inverse
 from iter_runner.kinematics.urdf import MOVABLE, ChainError, Urdf, UrdfJoint, read_urdf
 
@@ -84,6 +84,7 @@ class Chain:
         self.elbow = elbow
         self.collision_ignore = [(str(a), str(b)) for a, b in collision_ignore]
         self.objectives: Dict[str, float] = dict(objectives or {})
+        self.collision_bodies: Any = None  # made when first asked for, see obstacles.collision_bodies()
         self.core = iter_core.Chain(
             [(row.origin, row.axis, row.prismatic, row.lower, row.upper, row.velocity) for row in rows], tip_pose
         )
@@ -97,16 +98,16 @@ class Chain:
     def fk(self, q: ArrayLike) -> Array:
         """The tip's pose in the base, (4, 4), m; for q (N, n) the poses (N, 4, 4)."""
         if getattr(q, "ndim", 1) == 2:
-            return self.core.fk_batch(q)  # type: ignore[no-any-return]
-        return self.core.fk(q)  # type: ignore[no-any-return]
+            return self.core.fk_batch(q)
+        return self.core.fk(q)
 
     def frames(self, q: ArrayLike) -> Array:
         """The base's frame and the frame that each joint moves, (n + 1, 4, 4), in the base."""
-        return self.core.frames(q)  # type: ignore[no-any-return]
+        return self.core.frames(q)
 
     def jacobian(self, q: ArrayLike) -> Array:
         """The tip's geometric Jacobian (6, n) in the base's frame: linear velocity (m/s) over angular (rad/s)."""
-        return self.core.jacobian(q)  # type: ignore[no-any-return]
+        return self.core.jacobian(q)
 
     def within_limits(self, q: ArrayLike, tolerance: float = 0.0) -> bool:
         """Whether q (n,) or every row of q (N, n) is inside the position limits, give or take ``tolerance`` rad."""
@@ -114,7 +115,7 @@ class Chain:
         return bool(np.all(q >= self.lower - tolerance) and np.all(q <= self.upper + tolerance))
 
 
-def load_chain(robot: Union[str, "Robot"], tip: Optional[str] = None, base: Optional[str] = None) -> Chain:
+def load_chain(robot: Union[str, Robot], tip: Optional[str] = None, base: Optional[str] = None) -> Chain:
     """The chain of a robot: the name of a row of config/robots (or its path), a Robot, or URDF text.
 
     ``tip`` and ``base`` are links; by default the row's ``tool_frame`` and ``base_frame``, or for URDF text the root

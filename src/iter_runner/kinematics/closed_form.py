@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Tuple
 
-import iter_core
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+import iter_core
 from iter_runner.kinematics.chain import Chain
 
 Array = NDArray[np.float64]
@@ -41,8 +41,8 @@ class ClosedFormIK:
         Rows are in the order shoulder, wrist, elbow: row = 4 * shoulder + 2 * wrist + elbow. A branch without an exact
         solution has the least-squares one, which is continuous in the target: orientation exact, position nearest.
         """
-        return self._core.solve(target)  # type: ignore[no-any-return]
+        return self._core.solve(target)
 
     def solve_batch(self, targets: ArrayLike) -> Tuple[Array, Flags]:
         """As solve(), for targets (N, 4, 4): (N, 8, 6) and (N, 8)."""
-        return self._core.solve_batch(targets)  # type: ignore[no-any-return]
+        return self._core.solve_batch(targets)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Union
 
-import iter_core
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+import iter_core
 from iter_runner.kinematics.chain import Chain
+from iter_runner.kinematics.obstacles import Obstacle, Obstacles, as_obstacles, collision_bodies
 
 Array = NDArray[np.float64]
 
@@ -24,6 +25,13 @@ DEFAULT_WEIGHTS: Dict[str, float] = {
     "elbow_up": 0.02,
 }
 
+SELF_MARGIN = 0.005
+"""m: links that are nearer to each other are pushed apart."""
+OBSTACLE_MARGIN = 0.003
+"""m: links nearer to an obstacle are pushed away."""
+STIFFNESS = 1e5
+"""Parabola of the two collision grooves: at contact they outweigh the pull of a goal far behind the obstacle."""
+
 
 class RelaxedIK:
     """Solves one pose after another, each near the last solution.
@@ -31,7 +39,7 @@ class RelaxedIK:
     Args:
         chain: from load_chain().
         weights: objective name -> weight, over the chain's (its row's ``objectives``) and DEFAULT_WEIGHTS; 0 is off.
-        obstacles: what to stay clear of.
+        obstacles: what to stay clear of; ``.obstacles`` is the collection, to be changed between two solves.
         period: s between two solutions; no joint then moves farther in one than its speed limit allows. None: no bound.
         max_iterations: evaluations of the objective a solve, at most.
 
@@ -43,7 +51,7 @@ class RelaxedIK:
         self,
         chain: Chain,
         weights: Optional[Mapping[str, float]] = None,
-        obstacles: Any = None,
+        obstacles: Union[Obstacles, Iterable[Obstacle], None] = None,
         period: Optional[float] = None,
         max_iterations: int = 30,
     ) -> None:
@@ -56,6 +64,7 @@ class RelaxedIK:
                 if not 0 <= weight < float("inf"):
                     raise ValueError(f"objective '{name}': a weight >= 0 expected, found {weight}")
                 merged[name] = float(weight)
+        self.obstacles = as_obstacles(obstacles)
         self.objectives: List[Any] = self._objectives(merged)
         self._core = iter_core.RelaxedIk(chain.core, self.objectives, period or 0.0, max_iterations)
 
@@ -73,6 +82,16 @@ class RelaxedIK:
             terms.append(
                 iter_core.attraction_objective("elbow_up", weights["elbow_up"], 0.2, 1.0, frame, offset, (0, 0, 2.0))
             )
+        bodies = collision_bodies(self.chain).core
+        # Stiff and shallow: clearance is only paid for where there is nearly none left.
+        terms += [
+            iter_core.self_collision_objective(
+                "self_collision", weights["self_collision"], 1.0, STIFFNESS, SELF_MARGIN, bodies
+            ),
+            iter_core.obstacle_objective(
+                "obstacles", weights["obstacles"], 1.0, STIFFNESS, OBSTACLE_MARGIN, bodies, self.obstacles.core
+            ),
+        ]
         return terms
 
     def reset(self, q: ArrayLike) -> None:
@@ -81,11 +100,11 @@ class RelaxedIK:
 
     def solve(self, target: ArrayLike) -> Array:
         """The next joint positions (n,) rad, for the tip at ``target`` (4, 4) in the base, m."""
-        return self._core.solve(target)  # type: ignore[no-any-return]
+        return self._core.solve(target)
 
     def solve_path(self, targets: ArrayLike) -> Array:
         """The joint positions (N, n) of targets (N, 4, 4), solved one after the other."""
-        return self._core.solve_path(targets)  # type: ignore[no-any-return]
+        return self._core.solve_path(targets)
 
     @property
     def report(self) -> Any:

@@ -80,7 +80,7 @@ def matrix_to_rotation_vector(matrix: ArrayLike) -> Array:
 
 
 def rpy_to_matrix(rpy: ArrayLike) -> Array:
-    """The rotation matrix (3, 3) of roll, pitch, yaw about the fixed x, y, z axes (URDF): Rz(yaw) Ry(pitch) Rx(roll)."""
+    """The rotation matrix (3, 3) of roll, pitch, yaw about fixed x, y, z (URDF): Rz(yaw) Ry(pitch) Rx(roll)."""
     roll, pitch, yaw = _floats(rpy, (3,), "roll, pitch, yaw")
     cr, sr, cp, sp = math.cos(roll), math.sin(roll), math.cos(pitch), math.sin(pitch)
     cy, sy = math.cos(yaw), math.sin(yaw)

@@ -1,0 +1,239 @@
+"""Obstacles, and how far a chain is clear of them and of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import iter_core
+from iter_runner.kinematics.chain import Chain
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box: ``pose`` (4, 4) of its centre in the chain's base, ``size`` (3,) along its axes, m."""
+
+    name: str
+    pose: ArrayLike
+    size: ArrayLike
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A sphere: ``center`` (3,) in the chain's base, ``radius``, m."""
+
+    name: str
+    center: ArrayLike
+    radius: float
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """All points within ``radius`` of the segment from ``start`` (3,) to ``end`` (3,) in the chain's base, m."""
+
+    name: str
+    start: ArrayLike
+    end: ArrayLike
+    radius: float
+
+
+Obstacle = Union[Box, Sphere, Capsule]
+
+
+class Obstacles:
+    """Named obstacles that may be added, moved and removed between two solves, at no cost.
+
+    Args:
+        obstacles: the first ones.
+    """
+
+    def __init__(self, obstacles: Iterable[Obstacle] = ()) -> None:
+        self.core = iter_core.World()
+        self._ids: Dict[str, int] = {}
+        self._obstacles: Dict[str, Obstacle] = {}
+        for obstacle in obstacles:
+            self.add(obstacle)
+
+    def __len__(self) -> int:
+        return len(self._obstacles)
+
+    def __iter__(self) -> Iterator[Obstacle]:
+        return iter(self._obstacles.values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._obstacles
+
+    def add(self, obstacle: Obstacle) -> None:
+        """Adds an obstacle; one of the same name is replaced."""
+        _check(obstacle)
+        known = self._obstacles.get(obstacle.name)
+        if known is not None and isinstance(known, Box) == isinstance(obstacle, Box):
+            if isinstance(obstacle, Box):
+                self.core.replace_box(self._ids[obstacle.name], obstacle.pose, obstacle.size)
+            else:
+                self.core.replace_capsule(self._ids[obstacle.name], *_segment(obstacle))
+        else:
+            if known is not None:
+                self.remove(obstacle.name)
+            if isinstance(obstacle, Box):
+                self._ids[obstacle.name] = self.core.add_box(obstacle.pose, obstacle.size)
+            else:
+                self._ids[obstacle.name] = self.core.add_capsule(*_segment(obstacle))
+        self._obstacles[obstacle.name] = obstacle
+
+    def move(self, name: str, pose: ArrayLike) -> None:
+        """Puts a box's centre at ``pose`` (4, 4), or a sphere's at its position. Raises KeyError.
+
+        A capsule is moved by adding it again under its name.
+        """
+        obstacle = self._obstacles[name]
+        if isinstance(obstacle, Box):
+            self.add(Box(name, pose, obstacle.size))
+        elif isinstance(obstacle, Sphere):
+            self.add(Sphere(name, np.asarray(pose, dtype=np.float64)[:3, 3], obstacle.radius))
+        else:
+            raise ValueError(f"capsule '{name}' has no pose to set: add it again with its new ends")
+
+    def remove(self, name: str) -> None:
+        """Takes an obstacle away. Raises KeyError."""
+        self.core.remove(self._ids.pop(name))
+        del self._obstacles[name]
+
+    def name_of(self, identifier: int) -> str:
+        """The name of the obstacle that the core knows by a number."""
+        return next(name for name, known in self._ids.items() if known == identifier)
+
+
+def _segment(obstacle: Union[Sphere, Capsule]) -> Tuple[ArrayLike, ArrayLike, float]:
+    if isinstance(obstacle, Sphere):
+        return obstacle.center, obstacle.center, obstacle.radius
+    return obstacle.start, obstacle.end, obstacle.radius
+
+
+def _check(obstacle: Obstacle) -> None:
+    numbers: List[ArrayLike]
+    if isinstance(obstacle, Box):
+        numbers = [obstacle.pose, obstacle.size]
+        if np.any(np.asarray(obstacle.size, dtype=np.float64) < 0):
+            raise ValueError(f"obstacle '{obstacle.name}': sizes >= 0 expected, found {obstacle.size}")
+    else:
+        numbers = [np.asarray(part) for part in _segment(obstacle)]
+        if obstacle.radius < 0:
+            raise ValueError(f"obstacle '{obstacle.name}': a radius >= 0 expected, found {obstacle.radius}")
+    if not all(np.all(np.isfinite(np.asarray(part, dtype=np.float64))) for part in numbers):
+        raise ValueError(f"obstacle '{obstacle.name}' holds a number that is not finite")
+
+
+@dataclass(frozen=True)
+class Clearance:
+    """The smallest distance at some joint positions.
+
+    Attributes:
+        distance: m, negative in contact, infinite where there is nothing to measure.
+        a, b: names of the link, and of the other link or obstacle.
+        point_a, point_b: (3,) m in the base, on their surfaces.
+        gradient: (n,) change of the distance per joint, m/rad.
+        with_obstacle: whether ``b`` is an obstacle.
+    """
+
+    distance: float
+    a: str
+    b: str
+    point_a: Array
+    point_b: Array
+    gradient: Array
+    with_obstacle: bool
+
+
+class CollisionBodies:
+    """A chain's capsules and the pairs of them that must not touch.
+
+    Left out are links that the same joint moves or that one joint separates (neighbours), the chain's
+    ``collision_ignore``, and pairs that touch at (nearly) all joint positions, whose distance says nothing.
+    """
+
+    SAMPLES = 128
+    ALWAYS = 0.9
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        bodies = chain.capsules
+        ignored = {frozenset(pair) for pair in chain.collision_ignore}
+        candidates = [
+            (i, j)
+            for i in range(len(bodies))
+            for j in range(i + 1, len(bodies))
+            if abs(bodies[i].frame - bodies[j].frame) >= 2
+            and frozenset((bodies[i].link, bodies[j].link)) not in ignored
+        ]
+        rows = [(body.frame, body.start, body.end, body.radius) for body in bodies]
+        self.pairs = candidates
+        if candidates:
+            distances = iter_core.CollisionModel(rows, candidates).pair_distances(chain.core, _spread(chain))
+            contact = np.mean(distances < 0, axis=0)
+            self.pairs = [pair for pair, share in zip(candidates, contact) if share < self.ALWAYS]
+        self.core = iter_core.CollisionModel(rows, self.pairs)
+
+    def clearance(self, q: ArrayLike, obstacles: Optional[Obstacles] = None) -> Clearance:
+        """The smallest distance at q (n,)."""
+        world = None if obstacles is None else obstacles.core
+        distance, body, other, identifier, point_a, point_b, gradient = self.core.nearest(self.chain.core, q, world)
+        links = self.chain.capsules
+        a = links[body].link if body >= 0 else ""
+        b = links[other].link if other >= 0 else ""
+        if identifier >= 0 and obstacles is not None:
+            b = obstacles.name_of(identifier)
+        return Clearance(distance, a, b, point_a, point_b, gradient, identifier >= 0)
+
+    def distances(self, path: ArrayLike, obstacles: Optional[Obstacles] = None) -> Array:
+        """The smallest distance (N,) at every row of a path (N, n)."""
+        world = None if obstacles is None else obstacles.core
+        return self.core.nearest_batch(self.chain.core, path, world)
+
+
+def _spread(chain: Chain) -> Array:
+    """The same joint positions every time, spread evenly: a Kronecker sequence of square roots of primes."""
+    primes = [p for p in range(2, 400) if all(p % k for k in range(2, int(p**0.5) + 1))]
+    steps = np.sqrt(np.array(primes[: len(chain)], dtype=np.float64)) % 1.0
+    lower, upper = np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi)
+    lower, upper = np.where(lower < upper, lower, chain.lower), np.where(lower < upper, upper, chain.upper)
+    share = (np.arange(1, CollisionBodies.SAMPLES + 1)[:, None] * steps) % 1.0
+    return np.asarray(lower + share * (upper - lower), dtype=np.float64)
+
+
+def collision_bodies(chain: Chain) -> CollisionBodies:
+    """The chain's bodies, made once a chain."""
+    if chain.collision_bodies is None:
+        chain.collision_bodies = CollisionBodies(chain)
+    bodies = chain.collision_bodies
+    assert isinstance(bodies, CollisionBodies)
+    return bodies
+
+
+def as_obstacles(obstacles: Union[Obstacles, Iterable[Obstacle], None]) -> Obstacles:
+    """``obstacles`` itself, or a new collection of what it lists."""
+    return obstacles if isinstance(obstacles, Obstacles) else Obstacles(obstacles or ())
+
+
+def clearance(chain: Chain, q: ArrayLike, obstacles: Union[Obstacles, Iterable[Obstacle], None] = None) -> Clearance:
+    """How far the chain at q (n,) is clear of itself and of ``obstacles`` (in the chain's base).
+
+    Links fixed to the base are not measured against obstacles: no joint moves them.
+    """
+    return collision_bodies(chain).clearance(q, as_obstacles(obstacles))
+
+
+def path_clearance(
+    chain: Chain, path: ArrayLike, obstacles: Union[Obstacles, Iterable[Obstacle], None] = None
+) -> Tuple[int, Clearance]:
+    """The row of a path (N, n) with the smallest clearance, and that clearance. Raises ValueError on an empty path."""
+    world = as_obstacles(obstacles)
+    rows = np.ascontiguousarray(path, dtype=np.float64)
+    bodies = collision_bodies(chain)
+    row = int(np.argmin(bodies.distances(rows, world)))
+    return row, bodies.clearance(rows[row], world)
