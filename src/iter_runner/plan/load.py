@@ -82,7 +82,7 @@ class _Loader:
             version=self._version,
             description=head.description,
             frame_id=head.frame_id.lstrip("/"),  # tf's names before ROS Hydro began with a slash
-            tool_frame=head.tool_frame,
+            tool_frame=head.tool_frame.lstrip("/") if head.tool_frame is not None else None,
             environment=tuple(environment),
             steps=expand(steps),
             document=document,

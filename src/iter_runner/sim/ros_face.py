@@ -228,10 +228,7 @@ class RosFace:
         self._publishers["program_running"].publish(Bool(data=controller.external_control))
         self._publishers["scaling"].publish(Float64(data=controller.scaling))
         self._objects.publish(scene_of([], self._robot.base_frame))
-        topics = [(driver.topic("script_command"), self._script)]
-        if "legacy_script_command" in driver.topics:
-            topics.append((driver.topic("legacy_script_command"), self._script))
-        topics.append(("/simulator/inject_fault", self._inject))
+        topics = [(driver.topic("script_command"), self._script), ("/simulator/inject_fault", self._inject)]
         self._subscribers = [
             rospy.Subscriber(
                 topic, String, lambda message, act=act: self._inbox.put(partial(act, message.data)), tcp_nodelay=True
