@@ -28,6 +28,7 @@ def _send(run: RunContext, topic: str, message_type: str, fields: Dict[str, Any]
     name = "/" + topic.strip("/")
     program = str(fields.get("data", "")) if message_type == STRING else ""
     to_arm = name in (SCRIPT_TOPIC, OLD_SCRIPT_TOPIC) and bool(program.strip())
+    run.control.wait_while_paused()
     if not (to_arm and name == SCRIPT_TOPIC):
         run.publish(topic, message_type, fields)
     if to_arm:
