@@ -203,3 +203,11 @@ def test_suspended_time_is_shown_where_there_is_some():
 
 def test_a_title_with_markup_is_printed_as_it_is():
     assert "[red]House[/]" in printed(summarise(ScriptedRun().start(title="[red]House[/]").finish().events))
+
+
+def test_fluency_is_reported_where_the_plan_says_what_the_human_does():
+    run = ScriptedRun().start().move(2.0, rad={"human_active": True}).wait_button(2.0).finish()
+    summary = summarise(run.events)
+    assert summary["fluency"]["concurrent_activity"] == pytest.approx(0.5)
+    assert "both at work 50.0%" in printed(summary)
+    assert summarise(house().events)["fluency"] is None

@@ -98,6 +98,14 @@ def test_what_the_run_did_not_finish_keeps_what_the_plan_said():
     assert "rad" not in plan["task"][0], "the plan that was given is left alone"
 
 
+def test_what_the_plan_says_of_the_human_stays():
+    run = ScriptedRun().start().move(1.0).finish()
+    captured = captured_plan(
+        {"task": [{"name": "move", "rad": {"neglect_time": 9.0, "human_active": True}}]}, run.events
+    )
+    assert captured["task"][0]["rad"] == {"is_interaction": False, "neglect_time": 1.0, "human_active": True}
+
+
 def test_a_composite_that_was_stopped_between_its_steps_is_not_finished():
     run = ScriptedRun().start().move(1.0, pointer="/task/0/path_to_destination/0").finish("stopped")
     assert entry_times(run.events) == {}

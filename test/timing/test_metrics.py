@@ -9,7 +9,14 @@ from run_strategies import RUNS
 from scripted_runs import ScriptedRun
 
 from iter_runner.timing.intervals import human_waits, run_span
-from iter_runner.timing.metrics import fan_out, fluency, metrics, robot_attention_demand
+from iter_runner.timing.metrics import (
+    fan_out,
+    fluency,
+    fluency_of,
+    human_activity,
+    metrics,
+    robot_attention_demand,
+)
 
 
 @given(RUNS)
@@ -69,3 +76,32 @@ def test_fluency_of_a_hand_over():
 def test_a_task_without_length_is_refused():
     with pytest.raises(ValueError, match="no length"):
         fluency([], [], (3.0, 3.0))
+
+
+def test_what_the_human_does_is_known_where_the_plan_says_it():
+    run = ScriptedRun().start().move(2.0).move(3.0, rad={"human_active": True}).move(1.0)
+    run.wait_button(4.0, late=0.01).move(2.0).move(3.0, rad={"human_active": False}).finish()
+    # At work from the second move to the press, and from the next step to the one that says otherwise.
+    assert human_activity(run.events) == [(102.0, 110.0), (110.01, pytest.approx(112.01))]
+    found = fluency_of(run.events)
+    length = 15.01
+    assert found.robot_idle == pytest.approx(4.0 / length)
+    assert found.human_idle == pytest.approx((length - 10.0) / length)
+    assert found.concurrent_activity == pytest.approx(6.0 / length)
+
+
+def test_without_a_word_in_the_plan_there_is_no_fluency():
+    run = ScriptedRun().start().move(2.0).wait_button(1.0).finish()
+    assert human_activity(run.events) is None
+    assert fluency_of(run.events) is None
+    assert fluency_of([]) is None
+
+
+@given(RUNS, st.booleans())
+def test_the_humans_spans_lie_in_the_run_and_apart(run, active):
+    run.begin("move", rad={"human_active": active}).end()
+    spans = human_activity(run.events)
+    start, end = run_span(run.events)
+    edges = [edge for span in spans for edge in span]
+    assert edges == sorted(edges)
+    assert all(start <= edge <= end for edge in edges)

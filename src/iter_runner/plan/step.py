@@ -85,6 +85,10 @@ class Rad(PlanModel):
     neglect_time: Optional[float] = Field(default=None, ge=0, description="seconds the robot works by itself")
     expected_interaction_time: Optional[float] = Field(default=None, ge=0, description="seconds the human takes")
     is_interaction: bool = Field(default=False, description="true where the robot waits on the human")
+    human_active: Optional[bool] = Field(
+        default=None,
+        description="from this step on the human is at work (true) or has nothing to do (false); else as before",
+    )
 
     @model_validator(mode="after")
     def _one_time(self) -> Rad:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
@@ -15,7 +16,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from iter_runner.events import Event, EventKind
 from iter_runner.study.sessions import Session, SessionError, read_journal
 from iter_runner.timing.intervals import Interval, IntervalKind, human_waits, intervals
-from iter_runner.timing.metrics import metrics
+from iter_runner.timing.metrics import fluency_of, metrics
 
 Summary = Dict[str, Any]
 
@@ -54,6 +55,7 @@ def summarise(events: Sequence[Event], directory: Optional[Path] = None) -> Summ
     last = next((event for event in reversed(events) if event.kind is EventKind.RUN_FINISHED), None)
     ended: Mapping[str, Any] = last.data if last is not None else {}
     numbers = metrics(events)
+    fluent = fluency_of(events)
     presses = _presses(events)
     responses = [press["response_time"] for press in presses if press["used"] and press["response_time"] is not None]
     summary: Summary = {
@@ -95,6 +97,7 @@ def summarise(events: Sequence[Event], directory: Optional[Path] = None) -> Summ
         "rad": numbers.rad,
         "fan_out": numbers.fan_out,
         "functional_delay": numbers.functional_delay,
+        "fluency": asdict(fluent) if fluent is not None else None,
         "objects_placed": _objects_placed(events),
         "objects_planned": _objects_planned(directory),
     }

@@ -39,7 +39,7 @@ def print_report(summary: Summary, console: Optional[Console] = None, verbose: b
     console.print(_totals(summary, console))
     for fault in summary["faults"]:
         console.print(
-            Text(f"fault at {_relative(summary, fault['time'])} s, step {fault['step']}: ", "red")
+            Text(f"fault at {_relative(summary, fault['time'])} s, step {_ordinal(fault['step'])}: ", "red")
             + Text(f"{fault['code']}: {fault['message']}")
         )
     ignored = [press for press in summary["presses"] if not press["used"]]
@@ -97,7 +97,12 @@ def _wait_table(summary: Summary, console: Console) -> Table:
     table.add_column("ended by", no_wrap=True)
     table.add_column("where in the plan", overflow="fold")
     for number, wait in enumerate(summary["waits"], start=1):
-        row = [str(number), str(wait["step"]), _relative(summary, wait["started"]), _relative(summary, wait["ended"])]
+        row = [
+            str(number),
+            _ordinal(wait["step"]),
+            _relative(summary, wait["started"]),
+            _relative(summary, wait["ended"]),
+        ]
         row.append(f"{wait['duration']:.3f}")
         if expects:
             row.append(_number(wait["expected"], 3))
@@ -120,7 +125,11 @@ def _move_table(summary: Summary, console: Console, verbose: bool) -> Table:
         table.add_column("path", no_wrap=True)
         table.add_column("where in the plan", overflow="fold")
         for move in moves:
-            row = [str(move["step"]), _number(move["duration"], 2), _number(_scaled(move["position_error"], 1e3), 3)]
+            row = [
+                _ordinal(move["step"]),
+                _number(move["duration"], 2),
+                _number(_scaled(move["position_error"], 1e3), 3),
+            ]
             row += [_number(_degrees(move["orientation_error"]), 3), move["path_hash"][:12], move["pointer"]]
             table.add_row(*(Text(cell) for cell in row))
         return table
@@ -175,6 +184,14 @@ def _totals(summary: Summary, console: Console) -> Table:
         rows.append(
             ["simulated responses", f"{summary['simulated_responses']:.3f} s (robot idle differs by {off:+.1f} ms)"]
         )
+    if summary["fluency"] is not None:
+        names = {
+            "human_idle": "human idle",
+            "concurrent_activity": "both at work",
+            "functional_delay": "hand-over delay",
+        }
+        parts = [f"{name} {summary['fluency'][key]:.1%}" for key, name in names.items()]
+        rows.append(["fluency, of the run's time", ", ".join(parts)])
     planned = summary["objects_planned"]
     rows.append(
         ["objects placed", f"{summary['objects_placed']}" + (f" of {planned} planned" if planned is not None else "")]
@@ -183,6 +200,11 @@ def _totals(summary: Summary, console: Console) -> Table:
     for name, value in rows:
         table.add_row(Text(name), Text(value, "bold" if console.is_terminal else ""))
     return table
+
+
+def _ordinal(step: int) -> str:
+    """A step as people count, from 1, like the live view of run_plan; programs get the index."""
+    return str(step + 1) if step >= 0 else "-"
 
 
 def _relative(summary: Summary, time: Optional[float]) -> str:
@@ -238,9 +260,9 @@ def draw_timeline(summary: Summary, file: Path) -> None:
     used = [press["time"] - origin for press in summary["presses"] if press["used"]]
     ignored = [press["time"] - origin for press in summary["presses"] if not press["used"]]
     if used:
-        axes.plot(used, [0.4] * len(used), "v", color="#202020", label="press that ended a wait")
+        axes.plot(used, [0.4] * len(used), "v", color="#202020", clip_on=False, label="press that ended a wait")
     if ignored:
-        axes.plot(ignored, [0.4] * len(ignored), "x", color="#c04040", label="press ignored")
+        axes.plot(ignored, [0.4] * len(ignored), "x", color="#c04040", clip_on=False, label="press ignored")
     axes.set_yticks([2.4, 1.4, 0.4], ["intervals", "moves", "presses"])
     axes.set_ylim(0, 3)
     axes.set_xlim(0, max(summary["duration"], 1e-3))

@@ -1,6 +1,7 @@
 """Writes a run's measured times into its plan, so that a later run can count down to them.
 
-Every entry of the plan's ``task`` that the run finished gets a ``rad`` object, as the original ITER wrote it:
+Every entry of the plan's ``task`` that the run finished gets a ``rad`` object, as the original ITER wrote it (what the
+plan says of the human stays):
 
 * an entry that waited on the human: ``{"is_interaction": true, "expected_interaction_time": the wait, s}``;
 * any other: ``{"is_interaction": false, "neglect_time": how long it took, s}``.
@@ -40,7 +41,9 @@ def captured_plan(plan: Mapping[str, Any], events: Sequence[Event]) -> Dict[str,
         return written
     for entry, rad in entry_times(events).items():
         if entry < len(task) and isinstance(task[entry], dict):
-            task[entry]["rad"] = rad
+            before = task[entry].get("rad")
+            kept = {"human_active": before["human_active"]} if _says_human_active(before) else {}
+            task[entry]["rad"] = {**rad, **kept}
     return written
 
 
@@ -86,6 +89,10 @@ def entry_times(events: Sequence[Event]) -> Dict[int, Dict[str, Any]]:
     )
     close(run_end if ended_well else max(stretch.values(), default=run_end))
     return times
+
+
+def _says_human_active(rad: Any) -> bool:
+    return isinstance(rad, dict) and rad.get("human_active") is not None
 
 
 def _entry(pointer: str) -> int:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple
+from typing import List, Mapping, Optional, Sequence, Tuple
 
 from iter_runner.events import Event, EventKind
-from iter_runner.timing.intervals import HumanWait, Interval, IntervalKind, human_waits, intervals
+from iter_runner.timing.intervals import HumanWait, Interval, IntervalKind, human_waits, intervals, run_span
 
 Span = Tuple[float, float]
 """(start, end) on the study clock, s."""
@@ -136,6 +136,52 @@ def fluency(robot: Sequence[Span], human: Sequence[Span], task: Span) -> Fluency
         concurrent_activity=both / length,
         functional_delay=_hand_over_delay(robot, human) / length,
     )
+
+
+def human_activity(events: Sequence[Event]) -> Optional[List[Span]]:
+    """When the plan says that the human is at work; None where it does not say.
+
+    ``human_active`` in a step's ``rad`` holds from that step on until another one says otherwise. A press or an answer
+    that ends a wait ends what the human was doing; the next step begins it anew.
+    """
+    says, active = False, False
+    since: Optional[float] = None
+    spans: List[Span] = []
+    ends = {wait.step: wait.ended for wait in human_waits(events) if wait.by in ("press", "answer")}
+
+    def close(time: float) -> None:
+        nonlocal since
+        if since is not None and time > since:
+            spans.append((since, time))
+        since = None
+
+    for event in events:
+        if event.kind is EventKind.STEP_STARTED:
+            rad = event.data.get("rad")
+            stated = rad.get("human_active") if isinstance(rad, Mapping) else None
+            if stated is not None:
+                says, active = True, bool(stated)
+            if not active:
+                close(event.time)
+            elif since is None:
+                since = event.time
+        elif event.kind is EventKind.STEP_FINISHED and event.step in ends:
+            close(ends[event.step])
+    close(run_span(events)[1])
+    return spans if says else None
+
+
+def fluency_of(events: Sequence[Event]) -> Optional[Fluency]:
+    """The fluency measures of a run whose plan says what the human is doing; None for others.
+
+    The robot is active in its neglect intervals.
+    """
+    human = human_activity(events) if events else None
+    if human is None:
+        return None
+    robot = [(i.start, i.end) for i in intervals(events) if i.kind is IntervalKind.NEGLECT]
+    start, end = run_span(events)
+    return fluency(robot, human, (start, end)) if end > start else None
 
 
 def _clip(spans: Sequence[Span], task: Span) -> List[Span]:
