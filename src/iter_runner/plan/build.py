@@ -176,6 +176,10 @@ class PlanBuilder:
         self.task: List[Dict[str, Any]] = []
         self.places: Dict[str, Place] = {}
         """Where every block stands at this point of the task, by name, the human's too; not the one in the hand."""
+        self.first_places: Dict[str, Place] = {}
+        """Where each of the robot's blocks stood when the task began."""
+        self.sizes: Dict[str, Triple] = {}
+        """Of every block, by name, m."""
         self._travelling = _options(velocity)
         self._approaching = _options(approach_velocity)
         self._standing: Dict[str, _Standing] = {}
@@ -203,6 +207,7 @@ class PlanBuilder:
                 f"{1000 * self.opening:g} mm: give the builder a wider opening"
             )
         self._add_object(name, (place.x, place.y, place.z + size[2] / 2), place.yaw, size, True, color)
+        self.first_places[name] = place
         self._stand(block, place)
         return block
 
@@ -416,6 +421,7 @@ class PlanBuilder:
 
     def _stand(self, block: Block, place: Place) -> None:
         self.places[block.name] = place
+        self.sizes[block.name] = block.size
         radius = hypot(block.size[0], block.size[1]) / 2
         self._standing[block.name] = _Standing(place.x, place.y, place.z + block.size[2], radius)
 

@@ -27,7 +27,7 @@ GABLE = (LARGE[1] - SMALL[0]) / 2  # from the middle to a gable, flush with the 
 EAVES = 0.024  # the roof's lowest blocks stand out over the walls
 RAFTER = 0.026
 
-SHIFT: Dict[str, float] = {"ur3": 0.0, "ur3e": 0.0, "ur5": 0.02, "ur5e": 0.02}
+SHIFT: Dict[str, float] = {"ur3": 0.0, "ur3e": 0.0, "ur5": 0.015, "ur5e": 0.015}
 """How much further out (m) the table's places are for an arm: away from a long arm's folded elbow, and still within
 reach of the short ones, so that a plan made for one arm runs on the others."""
 
@@ -36,7 +36,7 @@ QUEUE_FRONT = 0.22
 QUEUE_ROWS = 4
 QUEUE_PITCH = 0.05
 QUEUE_LEVELS = 4
-SITES: Sequence[Tuple[float, float]] = ((0.23, 0.25), (0.23, 0.38), (0.13, 0.25), (0.13, 0.38))
+SITES: Sequence[Tuple[float, float]] = ((0.23, 0.245), (0.23, 0.37), (0.13, 0.245), (0.13, 0.37))
 HOME = (-0.02, 0.26, 0.30)
 
 
