@@ -124,6 +124,9 @@ def test_an_obstacle_in_the_tucked_pose_is_the_obstacles_fault() -> None:
     fault = the_fault(plan(environment=[TABLE, wall]), row)
     assert fault.pointer == "/environment/1"
     assert "tucked pose of ur5" in fault.found
+    warnings: List[PlanFault] = []
+    assert check_plan(plan(environment=[TABLE, wall], version="0.0.1"), row, warnings=warnings) == []
+    assert [warning.pointer for warning in warnings] == ["/environment/1"]
 
 
 def test_the_tool_frame_is_the_plans_then_the_launchs_then_the_rows() -> None:

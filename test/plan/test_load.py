@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iter_runner.package import package_folder
 from iter_runner.plan import Plan, PlanError, load_plan, plan_hash
 from iter_runner.primitives import REGISTRY
 
@@ -66,6 +67,17 @@ def test_a_plan_is_found_by_path_and_keeps_its_name(tmp_path: Path) -> None:
         plan = load_plan(source, REGISTRY)
         assert plan.source == path
         assert plan.title == "my task"
+
+
+def test_a_plan_is_found_by_its_name_even_where_a_directory_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = next(file.stem for file in (package_folder() / "plans").glob("*.json") if file.name != "plan.schema.json")
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    for source in (name, f"{name}.json", Path(name)):
+        assert load_plan(source, REGISTRY).steps
+    assert f"perhaps {name}.json" in faults(f"{name[:-1]}")[0]
 
 
 def test_all_faults_come_at_once_in_the_order_of_the_plan() -> None:

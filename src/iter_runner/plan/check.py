@@ -190,7 +190,8 @@ class Workcell:
             hit = next((name for name in (nearest.a, nearest.b) if name in names), None)
             pointer = f"/environment/{names.index(hit)}" if hit is not None else ""
             found = f"{_overlap(nearest)} in the tucked pose of {self.robot.name}"
-            result.faults.append(PlanFault(pointer, found, "room for the arm where it starts"))
+            fault = PlanFault(pointer, found, "room for the arm where it starts")
+            (result.warnings if self.plan.original else result.faults).append(fault)
 
     def check_poses(self, result: CheckResult) -> None:
         """Poses that the arm can't take."""

@@ -9,7 +9,7 @@ import sys
 from typing import Any, Dict, List, Optional, Sequence
 
 from iter_runner.plan.load import load_plan
-from iter_runner.plan.model import Plan, PlanError, PlanFault, plan_hash
+from iter_runner.plan.model import Plan, PlanError, PlanFault, grouped, plan_hash
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
@@ -96,14 +96,9 @@ def _listed(faults: Sequence[PlanFault]) -> List[Dict[str, str]]:
 
 
 def _text(report: Dict[str, Any], verbose: bool) -> str:
-    lines = [_line(fault) for fault in report["faults"]]
-    groups: Dict[Any, List[Dict[str, str]]] = {}
-    for warning in report["warnings"]:
-        key = warning["pointer"] if verbose else (warning["found"], warning["expected"])
-        groups.setdefault(key, []).append(warning)
-    for group in groups.values():
-        more = f" (and {len(group) - 1} more like it)" if len(group) > 1 else ""
-        lines.append(f"warning: {_line(group[0])}{more}")
+    faults, warnings = ([PlanFault(**item) for item in report[key]] for key in ("faults", "warnings"))
+    lines = [str(fault) for fault in faults]
+    lines += [f"warning: {line}" for line in (map(str, warnings) if verbose else grouped(warnings))]
     if verbose:
         for name, paths in report.get("paths", {}).items():
             lines += [
@@ -116,7 +111,3 @@ def _text(report: Dict[str, Any], verbose: bool) -> str:
         robot = f" on {report['robot']}" if report["robot"] else ""
         lines.append(f"ok: {report['plan']}{robot}: {numbers}, plan hash {report['plan_hash'][:12]}")
     return "\n".join(lines)
-
-
-def _line(fault: Dict[str, str]) -> str:
-    return str(PlanFault(**fault))

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from pydantic import Field
 
@@ -34,6 +34,16 @@ class PlanFault:
 
     def __str__(self) -> str:
         return f"{self.pointer or '(plan)'}: found {self.found}, expected {self.expected}"
+
+
+def grouped(faults: Iterable[PlanFault]) -> List[str]:
+    """One line for all faults that say the same, e.g. the rounded quaternions of an original plan."""
+    groups: Dict[Tuple[str, str], List[PlanFault]] = {}
+    for fault in faults:
+        groups.setdefault((fault.found, fault.expected), []).append(fault)
+    return [
+        str(group[0]) + (f" (and {len(group) - 1} more like it)" if len(group) > 1 else "") for group in groups.values()
+    ]
 
 
 class PlanError(Exception):

@@ -80,12 +80,12 @@ def find_plan(source: Union[str, Path]) -> Path:
     text = str(source)
     try:
         path = Path(text).expanduser()
-        if path.exists():
-            return path
         folder = package_folder() / "plans"
-        for name in (text, text + ".json"):
-            if (folder / name).is_file():
-                return folder / name
+        for candidate in (path, folder / text, folder / (text + ".json")):
+            if candidate.is_file():
+                return candidate
+        if path.exists():
+            return path  # a directory or the like, which the reader names
         names = sorted(str(file.relative_to(folder)) for file in folder.rglob("*.json") if ".schema" not in file.name)
     except (OSError, ValueError, RuntimeError) as error:
         _refuse(f"{describe(text)}, which can't be a path ({error})", "JSON text, or the path of a plan")
