@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iter_runner.kinematics import ClosedFormIK, GeometryError
 from iter_runner.kinematics.rotations import matrix_to_rotation_vector
@@ -14,6 +15,8 @@ from iter_runner.robot.arm import Vector
 
 if TYPE_CHECKING:
     from iter_runner.kinematics import Chain
+
+Flags = NDArray[np.bool_]
 
 EXACT = 1e-9
 """m and rad within which a refined solution counts as the pose itself."""
@@ -76,6 +79,21 @@ class Branches:
         self._closed_form: Optional[ClosedFormIK] = None
         with contextlib.suppress(GeometryError):
             self._closed_form = ClosedFormIK(chain)
+
+    def follow(self, poses: Vector, start: Vector) -> Optional[Tuple[Vector, Flags]]:
+        """The branch of ``start`` (n,) rad along poses (N, 4, 4): joints (N, n) rad, continuous, and which are exact.
+
+        None on a chain without a closed form.
+        """
+        if self._closed_form is None:
+            return None
+        joints, exact = self._closed_form.solve_batch(poses)
+        full = 2.0 * np.pi
+        away = (joints[0] - start + np.pi) % full - np.pi
+        branch = int(np.argmin(np.max(np.abs(away), axis=1) + np.where(exact[0], 0.0, 1e3)))
+        way = np.vstack([start[None, :], joints[:, branch]])
+        way = np.unwrap(way, axis=0)
+        return way[1:], np.asarray(exact[:, branch], dtype=np.bool_)
 
     def solve(self, target: Pose, near: Vector) -> List[Solution]:
         """Solutions within the limits, each joint on the turn nearest to ``near`` (n,) rad, in a fixed order.

@@ -6,6 +6,8 @@ import math
 from typing import Optional, Tuple
 
 import numpy as np
+import toppra
+from toppra import algorithm, constraint
 
 from iter_runner.robot.arm import Vector
 
@@ -58,10 +60,6 @@ def time_optimal(
     Raises:
         ValueError: the path can't be timed (it bends too sharply for the spline).
     """
-    # Imported here: it takes a second, and who only looks at a plan need not wait.
-    import toppra
-    from toppra import algorithm, constraint
-
     phases = np.linspace(0.0, 1.0, len(positions))
     # The phase travels along as one joint more: its limits are the flange's, and its value can be read off later.
     columns = np.column_stack([positions, phases])
@@ -79,4 +77,17 @@ def time_optimal(
     trajectory = solver.compute_trajectory(0.0, 0.0)
     if trajectory is None:
         raise ValueError("the path can't be timed within the joints' limits")
-    return Profile(trajectory, float(trajectory.duration), stretch)
+    profile = Profile(trajectory, float(trajectory.duration), 1.0)
+    return Profile(trajectory, float(trajectory.duration), stretch * _excess(profile, velocity, acceleration))
+
+
+def _excess(profile: Profile, velocity: Vector, acceleration: Vector) -> float:
+    """By how much a profile has to be stretched to keep its limits between the grid's points, too; 1 or more."""
+    times, positions = profile.sample(0.008)
+    period = times[1] - times[0]
+    speeds = np.diff(positions, axis=0) / period
+    rises = np.diff(speeds, axis=0) / period
+    too_fast = float(np.max(np.abs(speeds) / velocity))
+    too_hard = float(np.max(np.abs(rises) / acceleration))
+    slack = 1.05  # a bend between two samples counts for more than it is
+    return max(1.0, too_fast / slack, math.sqrt(too_hard / slack))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from iter_runner.kinematics import Chain
     from iter_runner.robot.table import Robot
 
-SETTLE_TICKS = 60
+SETTLE_TICKS = 150
 """Ticks at most that the solver gets to come to rest once its goal stands at the target."""
 SETTLED = 2e-5
 """rad a tick below which it has come to rest."""
@@ -58,13 +58,14 @@ class RelaxedIKPlanner(Planner):
         """
         options = read_options(goal.options)
         start = np.array(start, dtype=np.float64)
-        route = self._router.route(start, goal.flange)
-        if float(np.max(np.abs(route.joints[-1] - start))) < 1e-9:
+        routes = self._router.routes(start, goal.flange)
+        if float(np.max(np.abs(routes[-1].joints[-1] - start))) < 1e-9:
             return
-        if route.line is None:
-            yield from self._in_joint_space(route, options)
-        else:
-            yield from self._along_line(route, goal, options)
+        for route in routes:
+            if route.line is None:
+                yield from self._in_joint_space(route, options)
+            else:
+                yield from self._along_line(route, goal, options)
 
     def _in_joint_space(self, route: Route, options: MoveOptions) -> Iterator[Vector]:
         profile = self._router.profile(route, options)
@@ -84,18 +85,26 @@ class RelaxedIKPlanner(Planner):
             before, last = last, self._within_limits(self._solver.solve(route.line.pose(phase)), last, before)
             yield last
         for _ in range(SETTLE_TICKS):
-            before, last = last, self._within_limits(self._solver.solve(goal.flange), last, before)
+            wanted = self._solver.solve(goal.flange)
+            before, last = last, self._within_limits(wanted, last, before, self._braking(wanted - last))
             yield last
-            if float(np.max(np.abs(last - before))) < SETTLED:
+            if float(np.max(np.abs(last - before))) < SETTLED and float(np.max(np.abs(wanted - last))) < SETTLED:
                 break
         yield from self._close_in(last, route, goal)
 
-    def _within_limits(self, wanted: Vector, last: Vector, before: Vector) -> Vector:
-        """``wanted``, or what of it a tick's limits of speed and acceleration allow after ``before`` and ``last``."""
+    def _within_limits(self, wanted: Vector, last: Vector, before: Vector, most: Optional[Vector] = None) -> Vector:
+        """``wanted``, or what of it a tick's limits of speed and acceleration allow after ``before`` and ``last``.
+
+        ``most`` (n,) rad bounds the step further, as far as the acceleration allows.
+        """
+        most = self._tick_speed if most is None else np.minimum(most, self._tick_speed)
         step = last - before
-        lower = np.maximum(-self._tick_speed, step - self._tick_rise)
-        upper = np.minimum(self._tick_speed, step + self._tick_rise)
-        return last + np.clip(wanted - last, lower, upper)
+        return last + np.clip(np.clip(wanted - last, -most, most), step - self._tick_rise, step + self._tick_rise)
+
+    def _braking(self, way: Vector) -> Vector:
+        """The step (n,) rad from which a joint still comes to rest within ``way`` (n,) rad."""
+        rise = self._tick_rise
+        return 0.5 * rise * (np.sqrt(1.0 + 8.0 * np.abs(way) / rise) - 1.0)
 
     def _close_in(self, last: Vector, route: Route, goal: MoveGoal) -> Iterator[Vector]:
         """From where the solver came to rest (its objectives trade accuracy for other things) to the goal itself."""
@@ -115,7 +124,8 @@ class RelaxedIKPlanner(Planner):
                     last + (10.0 * share**3 - 15.0 * share**4 + 6.0 * share**5) * gap if tick < ticks else end.positions
                 )
         else:  # caught in another corner of its objectives: go straight to the joints that the line ends at
-            yield from self._in_joint_space(self._router.joint_route(last, goal.flange), MoveOptions())
+            for way in self._router.joint_routes(last, goal.flange):
+                yield from self._in_joint_space(way, MoveOptions())
 
     def preview(self, start: Vector, goal: MoveGoal) -> JointPath:
         """See :class:`iter_runner.planners.base.Planner`."""

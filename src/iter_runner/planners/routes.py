@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from iter_runner.kinematics import clearance
+from iter_runner.kinematics import Obstacles, path_clearance
 from iter_runner.planners.base import Unreachable
 from iter_runner.planners.inverse import Branches, Solution, refine
 from iter_runner.planners.line import Line, Pose
@@ -49,6 +49,10 @@ class NoLine(Exception):
     """The straight line can't be followed; the message says why."""
 
 
+class _Blocked(Exception):
+    """Bodies meet on a way in joint space; the message says which."""
+
+
 @dataclass(frozen=True)
 class Route:
     """A way from the start to the goal.
@@ -77,23 +81,26 @@ class Router:
         self.chain = chain
         self.velocity = SPEED_MARGIN * np.asarray(chain.velocity_limits, dtype=np.float64)
         self.acceleration = ACCELERATION_MARGIN * np.asarray(robot.limits.acceleration, dtype=np.float64)
-        self._obstacles = list(obstacles)
-        self._branches = Branches(chain, np.asarray(robot.tuck, dtype=np.float64))
+        self._obstacles = Obstacles(obstacles)
+        self._tuck = np.asarray(robot.tuck, dtype=np.float64)
+        self._branches = Branches(chain, self._tuck)
 
-    def route(self, start: Vector, target: Pose) -> Route:
+    def routes(self, start: Vector, target: Pose) -> List[Route]:
         """The straight line where the arm can follow it at a sensible speed, else the best way in joint space.
 
+        One route, or two with a stop at the tucked pose between them.
+
         Raises:
-            Unreachable: neither exists.
+            Unreachable: there is none.
         """
         try:
             route = self.line(start, target)
             own_duration = line_duration(route.line) if route.line is not None else 0.0
             if self.profile(route, MoveOptions()).duration > DETOUR * own_duration + 2.0:
                 raise NoLine("the straight line passes close to a singularity")
-            return route
+            return [route]
         except NoLine as error:
-            return self.joint_route(start, target, str(error))
+            return self.joint_routes(start, target, str(error))
 
     def line(self, start: Vector, target: Pose) -> Route:
         """The flange's straight line, followed exactly and continuously from ``start`` (n,) rad.
@@ -103,45 +110,89 @@ class Router:
         """
         line = Line(self.chain.fk(start), target)
         count = line.intervals(LINE_STEP, LINE_TURN)
-        joints = [np.array(start, dtype=np.float64)]
-        for k in range(1, count + 1):
-            guess = joints[-1] if k == 1 else 2.0 * joints[-1] - joints[-2]
-            where = f"at {100 * k / count:.0f} % of the straight line"
-            solution = refine(self.chain, np.clip(guess, self.chain.lower, self.chain.upper), line.pose(k / count))
-            if not solution.exact:
-                miss = max(solution.position_error * 1e3, math.degrees(solution.orientation_error))
-                raise NoLine(f"{where} {self._what_stops(solution)} ({miss:.1f} mm or degrees off)")
-            jump = np.abs(solution.positions - joints[-1])
-            if np.max(jump) > BRANCH_JUMP:
-                joint = self.chain.joint_names[int(np.argmax(jump))]
-                raise NoLine(f"{where} a singularity makes {joint} turn by {np.max(jump):.2f} rad at once")
-            joints.append(solution.positions)
-        way = np.array(joints)
+        poses = line.poses(np.linspace(0.0, 1.0, count + 1)[1:])
+        way = np.vstack([start[None, :], self._follow(poses, start)])
+        turned = np.max(np.abs(np.diff(way, axis=0)), axis=1)
+        if np.max(turned) > BRANCH_JUMP:
+            row = int(np.argmax(turned > BRANCH_JUMP))
+            joint = int(np.argmax(np.abs(way[row + 1] - way[row])))
+            raise NoLine(
+                f"at {100 * (row + 1) / count:.0f} % of the straight line a singularity makes "
+                f"{self.chain.joint_names[joint]} turn by {turned[row]:.2f} rad at once"
+            )
+        outside = (way < self.chain.lower - 1e-9) | (way > self.chain.upper + 1e-9)
+        if np.any(outside[1:]):
+            row, joint = (int(index) for index in np.argwhere(outside[1:])[0])
+            raise NoLine(
+                f"at {100 * (row + 1) / count:.0f} % of the straight line {self.chain.joint_names[joint]} is beyond "
+                f"its limit ({way[row + 1, joint]:.2f} rad)"
+            )
         blocked = self._blocked(way)
         if blocked:
             raise NoLine(f"on the straight line {blocked}")
         return Route(line, way)
 
-    def joint_route(self, start: Vector, target: Pose, reason: str = "") -> Route:
-        """The fastest free way in joint space to any of the goal's joint solutions.
+    def _follow(self, poses: Vector, start: Vector) -> Vector:
+        """Joints (N, n) rad for poses (N, 4, 4), from ``start`` on; raises NoLine where one is not reached."""
+        followed = self._branches.follow(poses, start)
+        if followed is not None:
+            way, exact = followed
+            if not np.all(exact):
+                missed = int(np.argmin(exact))
+                raise NoLine(
+                    f"at {100 * (missed + 1) / len(poses):.0f} % of the straight line the pose is out of reach"
+                )
+            last = refine(self.chain, way[-1], poses[-1])
+            way[-1] = last.positions if last.exact else way[-1]
+            return way
+        joints = [start]
+        for k, pose in enumerate(poses):
+            guess = joints[-1] if k == 0 else 2.0 * joints[-1] - joints[-2]
+            solution = refine(self.chain, np.clip(guess, self.chain.lower, self.chain.upper), pose)
+            if not solution.exact:
+                raise NoLine(
+                    f"at {100 * (k + 1) / len(poses):.0f} % of the straight line the pose is out of reach, at a "
+                    "joint's limit or at a singularity"
+                )
+            joints.append(solution.positions)
+        return np.array(joints[1:])
+
+    def joint_routes(self, start: Vector, target: Pose, reason: str = "") -> List[Route]:
+        """The fastest free way in joint space to any of the goal's joint solutions; by the tucked pose if need be.
 
         Raises:
             Unreachable: the goal has no solution, or every way collides.
         """
-        prefix = f"{reason}; " if reason else ""
-        ways: List[Tuple[float, int, Vector]] = []
-        for index, solution in enumerate(self.solutions(start, target)):
-            ways.append((self._joint_duration(start, solution.positions), index, solution.positions))
-        problems = []
-        for _, _, end in sorted(ways, key=lambda way: way[:2]):
-            count = max(1, math.ceil(float(np.max(np.abs(end - start))) / JOINT_STEP))
-            way = start + np.linspace(0.0, 1.0, count + 1)[:, None] * (end - start)
-            way[-1] = end
-            blocked = self._blocked(way)
-            if not blocked:
-                return Route(None, way, reason)
-            problems.append(blocked)
-        raise Unreachable(f"{prefix}in joint space {problems[0]} (and so on all {len(problems)} ways)")
+        try:
+            return [self._joint_route(start, target, reason)]
+        except _Blocked as direct:
+            try:
+                retreat = self._straight(start, self._tuck)
+                return [replace(retreat, reason=reason), self._joint_route(self._tuck, target, reason)]
+            except _Blocked:
+                prefix = f"{reason}; " if reason else ""
+                raise Unreachable(f"{prefix}in joint space {direct}, and so on every way") from None
+
+    def _joint_route(self, start: Vector, target: Pose, reason: str) -> Route:
+        ends = [solution.positions for solution in self.solutions(start, target)]
+        durations = [self._joint_duration(start, end) for end in ends]
+        problem: Optional[_Blocked] = None
+        for index in np.argsort(durations, kind="stable"):
+            try:
+                return replace(self._straight(start, ends[index]), reason=reason)
+            except _Blocked as error:
+                problem = problem or error
+        assert problem is not None
+        raise problem
+
+    def _straight(self, start: Vector, end: Vector) -> Route:
+        count = max(1, math.ceil(float(np.max(np.abs(end - start))) / JOINT_STEP))
+        way = start + np.linspace(0.0, 1.0, count + 1)[:, None] * (end - start)
+        way[-1] = end
+        blocked = self._blocked(way)
+        if blocked:
+            raise _Blocked(blocked)
+        return Route(None, way)
 
     def solutions(self, start: Vector, target: Pose) -> List[Solution]:
         """The goal's exact joint solutions, each turned as near to ``start`` as the limits allow.
@@ -187,29 +238,22 @@ class Router:
         cruise = distance / self.velocity + self.velocity / self.acceleration
         return float(np.max(np.where(distance < self.velocity**2 / self.acceleration, ramps, cruise)))
 
-    def _what_stops(self, solution: Solution) -> str:
-        for name, value, lower, upper in zip(
-            self.chain.joint_names, solution.positions, self.chain.lower, self.chain.upper
-        ):
-            if value <= lower + 1e-9 or value >= upper - 1e-9:
-                return f"{name} is at its limit of {value:.2f} rad"
-        return "the pose is out of reach or at a singularity"
-
     def _blocked(self, way: Vector) -> str:
         """Which bodies meet on the way, empty if none do. A way may come no closer than its ends already are."""
-        blocked = self._blocked_by((), way, ends=way[:1])
-        if not blocked and self._obstacles:
+        blocked = self._blocked_by(Obstacles(), way, ends=way[:1])
+        if not blocked and len(self._obstacles):
             blocked = self._blocked_by(self._obstacles, way, ends=way[[0, -1]])
         return blocked
 
-    def _blocked_by(self, obstacles: Sequence[Any], way: Vector, ends: Vector) -> str:
-        allowed = min([0.0] + [clearance(self.chain, q, obstacles).distance for q in ends])
-        for index, q in enumerate(way):
-            found = clearance(self.chain, q, obstacles)
-            if found.distance < allowed - 1e-6:
-                share = 100.0 * index / max(1, len(way) - 1)
-                return f"{found.a} and {found.b} overlap by {-found.distance * 1e3:.0f} mm at {share:.0f} % of the way"
-        return ""
+    def _blocked_by(self, obstacles: Obstacles, way: Vector, ends: Vector) -> str:
+        row, found = path_clearance(self.chain, way, obstacles)
+        if found.distance >= 0.0:
+            return ""
+        _, allowed = path_clearance(self.chain, ends, obstacles)
+        if found.distance >= allowed.distance - 1e-6:
+            return ""
+        share = 100.0 * row / max(1, len(way) - 1)
+        return f"{found.a} and {found.b} overlap by {-found.distance * 1e3:.0f} mm at {share:.0f} % of the way"
 
 
 def line_limits(line: Line, options: MoveOptions) -> Tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, ClassVar, Optional, Sequence
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy as np
 from iter_runner.kinematics import RelaxedIK
 from iter_runner.planners.arrival import Arrival
 from iter_runner.planners.base import MoveGoal, Planner
-from iter_runner.planners.line import pose_error
-from iter_runner.planners.options import read_options
+from iter_runner.planners.options import MoveOptions, read_options
+from iter_runner.planners.profile import Profile
 from iter_runner.planners.routes import BRANCH_JUMP, NoLine, Route, Router
 from iter_runner.robot.arm import Arm, JointPath, Vector
 from iter_runner.run_control import RunControl
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 SAMPLE_RATE = 50.0
 """Points a second of the trajectory that is sent; the controller interpolates between them by cubics."""
-OFF_LINE = (0.01, 0.05)
-"""m and rad that RelaxedIK's path may leave the line, and correct at its end, before the exact one replaces it."""
+STRAY = (0.01, 0.05)
+"""m and rad that RelaxedIK's path may leave the line before the exact one replaces it."""
 
 
 class StaticPlanner(Planner):
@@ -43,38 +44,48 @@ class StaticPlanner(Planner):
         """See :class:`iter_runner.planners.base.Planner`."""
         options = read_options(goal.options)
         start = np.array(start, dtype=np.float64)
-        route = self._router.route(start, goal.flange)
-        if float(np.max(np.abs(route.joints[-1] - start))) < 1e-9:
+        routes = self._router.routes(start, goal.flange)
+        if float(np.max(np.abs(routes[-1].joints[-1] - start))) < 1e-9:
             return JointPath(start[None, :], np.zeros(1))
+        times, positions = [np.zeros(1)], [start[None, :]]
+        for route in routes:
+            part_times, part_positions = self._profile(route, options).sample(1.0 / SAMPLE_RATE)
+            part_positions[-1] = route.joints[-1]
+            times.append(times[-1][-1] + part_times[1:])
+            positions.append(part_positions[1:])
+        return JointPath(np.concatenate(positions), np.concatenate(times))
+
+    def _profile(self, route: Route, options: MoveOptions) -> Profile:
         relaxed = self._relaxed(route)
         if relaxed is not None:
-            try:
-                profile = self._router.profile(relaxed, options)
-            except NoLine:
-                profile = self._router.profile(route, options)
-        else:
-            profile = self._router.profile(route, options)
-        times, positions = profile.sample(1.0 / SAMPLE_RATE)
-        positions[0], positions[-1] = start, route.joints[-1]
-        return JointPath(positions, times)
+            with contextlib.suppress(NoLine):
+                return self._router.profile(relaxed, options)
+        return self._router.profile(route, options)
 
     def _relaxed(self, route: Route) -> Optional[Route]:
         """The line as RelaxedIK follows it, ending exactly at the goal; None where it strays."""
         if route.line is None:
             return None
-        count = len(route.joints) - 1
+        poses = route.line.poses(np.linspace(0.0, 1.0, len(route.joints))[1:])
         self._solver.reset(route.joints[0])
-        joints = [route.joints[0]]
-        for k in range(1, count + 1):
-            pose = route.line.pose(k / count)
-            q = np.array(self._solver.solve(pose))
-            distance, turn = pose_error(self._chain.fk(q), pose)
-            if distance > OFF_LINE[0] or turn > OFF_LINE[1] or np.max(np.abs(q - joints[-1])) > BRANCH_JUMP:
-                return None
-            joints.append(q)
+        joints = np.vstack([route.joints[:1], self._solver.solve_path(poses)])
+        reached = self._chain.fk(joints[1:])
+        distance = np.linalg.norm(reached[:, :3, 3] - poses[:, :3, 3], axis=1)
+        turn = np.linalg.norm(reached[:, :3, :3] - poses[:, :3, :3], axis=(1, 2)) / np.sqrt(2.0)  # of small angles
+        jump = np.max(np.abs(np.diff(joints, axis=0)))
+        missing = route.joints[-1] - joints[-1]
+        if (
+            np.max(distance) > STRAY[0]
+            or np.max(turn) > STRAY[1]
+            or jump > BRANCH_JUMP
+            or np.max(np.abs(missing)) > 0.1
+        ):
+            return None
         # What is missing at the end is made up for along the way, smoothly.
-        phase = np.linspace(0.0, 1.0, count + 1)[:, None]
-        return Route(route.line, np.array(joints) + phase**2 * (3.0 - 2.0 * phase) * (route.joints[-1] - joints[-1]))
+        phase = np.linspace(0.0, 1.0, len(joints))[:, None]
+        joints = joints + phase**2 * (3.0 - 2.0 * phase) * missing
+        joints[-1] = route.joints[-1]
+        return Route(route.line, joints)
 
     def move(self, arm: Arm, start: Vector, goal: MoveGoal, control: RunControl) -> JointPath:
         """See :class:`iter_runner.planners.base.Planner`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, ClassVar, List, Sequence, Tuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from iter_runner.planners.arrival import STANDSTILL, Arrival
 from iter_runner.planners.base import MoveGoal, Planner, Unreachable
 from iter_runner.planners.line import Pose
 from iter_runner.planners.options import MoveOptions, read_options
-from iter_runner.planners.routes import NoLine, Route, Router
+from iter_runner.planners.routes import DETOUR, NoLine, Route, Router
 from iter_runner.robot.arm import Arm, JointPath, JointReading, Vector
 from iter_runner.robot.urscript import script_list, script_number
 from iter_runner.run_control import Fault, RunControl
@@ -51,8 +51,17 @@ def controller_pose(flange: Pose) -> str:
 class _Motion:
     """What is sent, and the joints that it goes through."""
 
-    program: str
+    statements: List[str]
     path: JointPath
+
+    @property
+    def program(self) -> str:
+        """As it is sent; empty where nothing is to be done."""
+        if not self.statements:
+            return ""
+        # The flange is the tool: poses are the flange's, whatever tool the installation has set.
+        lines = ["set_tcp(p[0, 0, 0, 0, 0, 0])", *self.statements]
+        return "def iter_move():\n" + "".join(f"  {line}\n" for line in lines) + "end\n"
 
 
 class URNativePlanner(Planner):
@@ -83,50 +92,60 @@ class URNativePlanner(Planner):
             except NoLine as error:
                 reason = str(error)
         try:
-            route = self._router.joint_route(start, goal.flange)
+            routes = self._router.joint_routes(start, goal.flange)
         except Unreachable as error:
             raise Unreachable(f"{reason}; {error}" if reason else str(error)) from error
         if options.motion_type == "movel":
             raise Unreachable(f"movel is not possible: {reason}; movej is (options.motion_type: movej)")
-        return self._movej(route, goal.flange, options)
+        *retreats, last = routes
+        motions = [self._movej(route, script_list(route.joints[-1]), options) for route in retreats]
+        # Its own inverse kinematics, which know the arm's calibration, on the branch that was checked.
+        end = f"get_inverse_kin({controller_pose(goal.flange)}, {script_list(last.joints[-1])})"
+        return _one_after_the_other([*motions, self._movej(last, end, options)])
 
     def _movel(self, route: Route, options: MoveOptions) -> _Motion:
         assert route.line is not None
         length = max(route.line.length, TURN_RADIUS * route.line.angle)
         if length < 1e-7:
-            return _Motion("", JointPath(route.joints[:1], np.zeros(1)))
+            return _Motion([], JointPath(route.joints[:1], np.zeros(1)))
         velocity = min(options.velocity or MOVEL_VELOCITY, 1.0) / options.stretch
         acceleration = min(options.acceleration or MOVEL_ACCELERATION, 2.5) / options.stretch**2
-        # The controller stops protectively where a joint would have to be too fast: slow the whole line down.
+        # The controller knows no more than these two numbers: where they would ask too much of a joint anywhere on the
+        # line (it stops protectively at too fast a joint), they shrink for all of it.
         count = len(route.joints) - 1
-        turned = np.abs(np.diff(route.joints, axis=0))
-        limit = float(np.min(self._router.velocity / np.maximum(np.max(turned, axis=0), 1e-12))) * length / count
-        velocity = min(velocity, limit)
-        if velocity < SLOWEST and velocity < (options.velocity or MOVEL_VELOCITY) / options.stretch:
-            raise NoLine("the straight line passes close to a singularity")
-        program = _program(
-            f"movel({controller_pose(route.line.target)}, a={script_number(acceleration)}, v={script_number(velocity)})"
+        slope = np.abs(np.gradient(route.joints, length / count, axis=0)) + 1e-12
+        bend = (
+            np.abs(np.diff(route.joints, 2, axis=0)) * (count / length) ** 2
+            if count > 1
+            else np.zeros_like(route.joints[:1])
         )
+        bend = np.max(bend, axis=0) + 1e-12
+        limit = min(
+            float(np.min(self._router.velocity / slope)), float(np.sqrt(np.min(0.5 * self._router.acceleration / bend)))
+        )
+        if limit < SLOWEST or (limit < velocity / DETOUR and options.motion_type != "movel"):
+            raise NoLine("the straight line passes close to a singularity")
+        velocity = min(velocity, limit)
+        rise = (self._router.acceleration - bend * velocity**2) / slope
+        acceleration = min(acceleration, float(np.min(rise)))
+        target = controller_pose(route.line.target)
+        statement = f"movel({target}, a={script_number(acceleration)}, v={script_number(velocity)})"
         phases = np.linspace(0.0, 1.0, count + 1)
-        return _Motion(program, JointPath(route.joints, _trapezoid_times(phases, length, velocity, acceleration)))
+        return _Motion([statement], JointPath(route.joints, _trapezoid_times(phases, length, velocity, acceleration)))
 
-    def _movej(self, route: Route, flange: Pose, options: MoveOptions) -> _Motion:
+    def _movej(self, route: Route, target: str, options: MoveOptions) -> _Motion:
         end = route.joints[-1]
         distance = np.abs(end - route.joints[0])
         length = float(np.max(distance))
         if length < 1e-9:
-            return _Motion("", JointPath(route.joints[:1], np.zeros(1)))
+            return _Motion([], JointPath(route.joints[:1], np.zeros(1)))
         share = np.maximum(distance / length, 1e-9)
         velocity = min(options.velocity or MOVEJ_VELOCITY, float(np.min(self._router.velocity / share)))
         acceleration = min(options.acceleration or MOVEJ_ACCELERATION, float(np.min(self._router.acceleration / share)))
         velocity, acceleration = velocity / options.stretch, acceleration / options.stretch**2
-        # Its own inverse kinematics, which know the arm's calibration, on the branch that was checked.
-        program = _program(
-            f"movej(get_inverse_kin({controller_pose(flange)}, {script_list(end)}), "
-            f"a={script_number(acceleration)}, v={script_number(velocity)})"
-        )
+        statement = f"movej({target}, a={script_number(acceleration)}, v={script_number(velocity)})"
         phases = np.linspace(0.0, 1.0, len(route.joints))
-        return _Motion(program, JointPath(route.joints, _trapezoid_times(phases, length, velocity, acceleration)))
+        return _Motion([statement], JointPath(route.joints, _trapezoid_times(phases, length, velocity, acceleration)))
 
     def move(self, arm: Arm, start: Vector, goal: MoveGoal, control: RunControl) -> JointPath:
         """See :class:`iter_runner.planners.base.Planner`."""
@@ -177,9 +196,13 @@ class URNativePlanner(Planner):
         )
 
 
-def _program(statement: str) -> str:
-    # The flange is the tool: poses of the plan are the flange's, whatever tool the installation has set.
-    return f"def iter_move():\n  set_tcp(p[0, 0, 0, 0, 0, 0])\n  {statement}\nend\n"
+def _one_after_the_other(motions: Sequence[_Motion]) -> _Motion:
+    statements, positions, times = list(motions[0].statements), [motions[0].path.positions], [motions[0].path.times]
+    for motion in motions[1:]:
+        statements += motion.statements
+        positions.append(motion.path.positions[1:])
+        times.append(times[-1][-1] + motion.path.times[1:])
+    return _Motion(statements, JointPath(np.concatenate(positions), np.concatenate(times)))
 
 
 def _trapezoid_times(phases: Vector, length: float, velocity: float, acceleration: float) -> Vector:

@@ -22,7 +22,7 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 from ur_dashboard_msgs.msg import RobotMode, SafetyMode
 
 from iter_runner.clock import Clock, MonotonicClock
-from iter_runner.robot.arm import JointPath, JointReading
+from iter_runner.robot.arm import JointPath, JointReading, Vector
 from iter_runner.robot.resume import remaining_path
 from iter_runner.robot.script_servo import ScriptServo
 from iter_runner.robot.table import Robot, robot_driver
@@ -340,6 +340,20 @@ class URArm:
         """See :class:`iter_runner.robot.arm.Arm`."""
         return self._wait(lambda: predicate(self.reading()), control, deadline)
 
+    def last_positions(self) -> Optional[Vector]:
+        """The last joint positions (n,) rad that came, however old; None before the first."""
+        return None if self._reading is None else self._reading.positions
+
+    def wait_until(self, predicate: Callable[[], bool], control: RunControl, patience: Optional[float] = None) -> bool:
+        """Looks at ``predicate`` at every message of the driver, for ``patience`` s of wall time; whether it held.
+
+        Raises:
+            Fault, Stopped: see RunControl.
+        """
+        limit = None if patience is None else time.monotonic() + patience
+        self._wait(lambda: predicate() or (limit is not None and time.monotonic() > limit), control)
+        return predicate()
+
     def _wait(self, predicate: Callable[[], bool], control: RunControl, deadline: Optional[float] = None) -> bool:
         """``control.wait_for`` that looks again at every message of the driver."""
         before, self._waiting = self._waiting, control
@@ -355,8 +369,7 @@ class URArm:
             control: the run's.
             patience: wall time to wait for the driver's topics to appear, s.
         """
-        limit = time.monotonic() + patience
-        self._wait(lambda: not self.what_is_missing() or time.monotonic() > limit, control)
+        self.wait_until(lambda: not self.what_is_missing(), control, patience)
         missing = self.what_is_missing()
         if missing:
             raise Fault(
@@ -427,8 +440,7 @@ class URArm:
         """External Control runs again after a script displaced it; raises Fault(not_ready) if it does not come back."""
         if self._script_displaced_program:
             # Our script's effect may still be on its way: a running program seen now is one that is about to end.
-            limit = time.monotonic() + 1.0
-            self._wait(lambda: not self._script_displaced_program or time.monotonic() > limit, control)
+            self.wait_until(lambda: not self._script_displaced_program, control, 1.0)
             displaced = True
         else:
             displaced = self._program_running is False
@@ -449,9 +461,7 @@ class URArm:
                 f"{self._robot.name}: the External Control program was not accepted ({answer.message}): is the robot "
                 "in remote control and running?",
             )
-        limit = time.monotonic() + 5.0
-        self._wait(lambda: bool(self._program_running) or time.monotonic() > limit, control)
-        if not self._program_running:
+        if not self.wait_until(lambda: bool(self._program_running), control, 5.0):
             raise self.fault() or Fault(
                 "not_ready",
                 f"{self._robot.name}: External Control was sent but does not run after 5 s: look at the pendant's log, "

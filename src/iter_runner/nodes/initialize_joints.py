@@ -1,0 +1,188 @@
+"""Moves the arm to its row's tucked pose before anyone else may command it.
+
+Parameters:
+    ~robot (str, ur5): a row of config/robots/, or the path of such a YAML file.
+    ~speed (float, 0.5): rad/s of the fastest joint.
+    ~table_height (float, none): m, in the robot's base frame: nothing may get below it on the way.
+
+Publishes: /arm_ready (std_msgs/Bool, latched): false until the arm stands tucked. And the commands that move the arm.
+Subscribes: the driver's topics.
+Services: /initialize_joints/confirm (std_srvs/Trigger): go, though the way was called unsafe.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import List, Optional
+
+import numpy as np
+import rospy
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger, TriggerRequest, TriggerResponse
+
+from iter_runner.kinematics import load_chain
+from iter_runner.kinematics.urdf import read_urdf
+from iter_runner.nodes.ros_clock import study_clock
+from iter_runner.planners.tuck import nearest_turn, slow_path, straight_way, what_is_unsafe
+from iter_runner.robot.arm import JointReading, Vector
+from iter_runner.robot.ros_ur import URArm
+from iter_runner.robot.table import Robot, RobotError, load_robot, robot_urdf
+from iter_runner.run_control import Fault, RunControl, Stopped
+
+CONFIRM = "/initialize_joints/confirm"
+PATIENCE = 5.0
+"""Seconds of wall time between two lines that say what is waited for."""
+TUCKED = 0.005
+"""rad: an arm this close to its tucked pose is tucked."""
+MOVED = 0.03
+"""rad: an arm that stands this far from where it stood was moved by hand."""
+STANDS = 0.01
+"""rad/s"""
+
+
+class InitializeJoints:
+    """See the module."""
+
+    def __init__(self, robot: Robot, speed: float, table_height: Optional[float]) -> None:
+        self._robot = robot
+        self._speed = speed
+        self._table_height = table_height
+        self._chain = load_chain(robot)
+        self._tuck = np.asarray(robot.tuck, dtype=np.float64)
+        joints = read_urdf(robot_urdf(robot)).joints
+        self._continuous: List[bool] = [joints[name].kind == "continuous" for name in robot.joints]
+        self._control = RunControl(study_clock())
+        self._ready = rospy.Publisher("/arm_ready", Bool, queue_size=1, latch=True)
+        self._ready.publish(Bool(False))
+        self._asked = False
+        self._confirmed = threading.Event()
+        rospy.Service(CONFIRM, Trigger, self._on_confirm)
+        self._arm = URArm(robot, self._control.clock, self._control.report_fault)
+        rospy.on_shutdown(self._control.stop)
+
+    def run(self) -> None:
+        """Returns when the arm is tucked; raises Stopped when the node is shut down."""
+        confirmed = False
+        while True:
+            try:
+                self._wait_for_driver()
+                end = nearest_turn(self._tuck, self._still().positions, self._continuous)
+                if self._is_tucked(self._still().positions, end):
+                    break
+                if self._tuck_arm(end, confirmed):
+                    break
+                confirmed = False
+            except Fault as fault:
+                rospy.logerr("initialize_joints: %s", fault.message)
+                self._control.resume()
+                # After a fault the arm does not move by itself: somebody may be at it.
+                confirmed = self._ask("the motion was interrupted")
+        rospy.loginfo("initialize_joints: %s is tucked", self._robot.name)
+        self._arm.report_fault = None
+        self._arm.close()
+        self._ready.publish(Bool(True))
+
+    def _wait_for_driver(self) -> None:
+        """Returns when the driver is up and the arm would obey."""
+        told = ""
+        while True:
+            try:
+                self._arm.make_ready(self._control, PATIENCE)
+                return
+            except Fault as fault:
+                if rospy.is_shutdown():
+                    raise Stopped from fault
+                if fault.message != told:
+                    rospy.logwarn("initialize_joints: waiting: %s", fault.message)
+                    told = fault.message
+                self._control.resume()
+                # What stopped the arm is over when the driver says so; looked at again at each of its messages.
+                self._arm.wait_until(lambda: self._arm.fault() is None, self._control, PATIENCE)
+
+    def _still(self) -> JointReading:
+        """The joints once they stand."""
+        self._arm.wait_for_reading(lambda reading: bool(np.max(np.abs(reading.velocities)) < STANDS), self._control)
+        return self._arm.reading()
+
+    def _is_tucked(self, positions: Vector, end: Vector) -> bool:
+        return bool(np.max(np.abs(positions - end)) < TUCKED)
+
+    def _tuck_arm(self, end: Vector, confirmed: bool) -> bool:
+        """Moves the arm to ``end`` (n,) rad; False where the way is to be looked at again."""
+        start = self._still().positions
+        way = straight_way(start, end)
+        unsafe = what_is_unsafe(self._chain, way, self._table_height)
+        if unsafe and not confirmed and not self._ask(unsafe):
+            return False
+        if unsafe and float(np.max(np.abs(self._still().positions - start))) > MOVED:
+            return False
+        seconds = slow_path(self._chain, way, self._speed)
+        rospy.loginfo("initialize_joints: to the tucked pose in %.1f s", seconds.times[-1])
+        self._arm.follow(seconds, self._control)
+        reached = self._still().positions
+        if not self._is_tucked(reached, end):
+            joint = int(np.argmax(np.abs(reached - end)))
+            raise Fault(
+                "goal_tolerance",
+                f"{self._robot.joints[joint]} stands at {reached[joint]:.4f} rad, {end[joint]:.4f} expected",
+            )
+        return True
+
+    def _ask(self, reason: str) -> bool:
+        """Waits for a person: True when they confirm, False when they have moved the arm by hand."""
+        rospy.logwarn(
+            "initialize_joints: %s. Move the arm by hand with freedrive (the way is looked at again), or call "
+            "`rosservice call %s` to go anyway",
+            reason,
+            CONFIRM,
+        )
+        self._confirmed.clear()
+        self._asked = True
+        try:
+            before = self._arm.last_positions()
+
+            def answered() -> bool:
+                now = self._arm.last_positions()
+                moved = before is not None and now is not None and float(np.max(np.abs(now - before))) > MOVED
+                return self._confirmed.is_set() or moved
+
+            self._arm.wait_until(answered, self._control)
+            return self._confirmed.is_set()
+        finally:
+            self._asked = False
+
+    def _on_confirm(self, _request: TriggerRequest) -> TriggerResponse:
+        if not self._asked:
+            return TriggerResponse(False, "nothing is to be confirmed")
+        self._confirmed.set()
+        self._control.notify()
+        return TriggerResponse(True, "goes to the tucked pose")
+
+
+def main() -> int:
+    """Runs the node; returns its exit code."""
+    rospy.init_node("initialize_joints")
+    try:
+        robot = load_robot(str(rospy.get_param("~robot", "ur5")))
+        speed = _number("~speed", 0.5)
+        if speed is None or not 0.0 < speed <= 3.0:
+            raise RobotError(f"~speed is {speed}, expected more than 0 and at most 3 rad/s")
+        node = InitializeJoints(robot, speed, _number("~table_height", None))
+    except RobotError as error:
+        rospy.logfatal("initialize_joints: %s", error)
+        return 1
+    try:
+        node.run()
+    except Stopped:
+        return 0
+    rospy.spin()
+    return 0
+
+
+def _number(name: str, default: Optional[float]) -> Optional[float]:
+    value = rospy.get_param(name, default)
+    if value is None or value == "":
+        return default
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise RobotError(f"{name} is {value!r}, expected a number")
+    return float(value)

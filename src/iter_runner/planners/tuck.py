@@ -1,0 +1,94 @@
+"""The straight joint path to the tucked pose, and whether it is safe to take."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple
+
+import numpy as np
+
+from iter_runner.kinematics import clearance, path_clearance
+from iter_runner.planners.profile import time_optimal
+from iter_runner.robot.arm import JointPath, Vector
+
+if TYPE_CHECKING:
+    from iter_runner.kinematics import Chain
+
+CHECK_STEP = 0.02
+"""rad of the fastest joint between two positions that are checked."""
+ACCELERATION = 0.5
+"""rad/s², of the fastest joint: nobody is to be startled."""
+
+
+def nearest_turn(tuck: Vector, measured: Vector, continuous: Sequence[bool]) -> Vector:
+    """``tuck`` (n,) rad with every continuous joint on the full turn nearest to ``measured``.
+
+    A joint with limits goes to the very angle of its row: on another turn the cables hang differently, and a later
+    motion would not be the same.
+    """
+    turns = np.round((measured - tuck) / (2.0 * np.pi)) * 2.0 * np.pi
+    return np.where(np.asarray(continuous, dtype=bool), tuck + turns, tuck)
+
+
+def straight_way(start: Vector, end: Vector) -> Vector:
+    """Positions (N, n) rad on the straight line in joint space, ends included, :data:`CHECK_STEP` apart."""
+    count = max(2, math.ceil(float(np.max(np.abs(end - start))) / CHECK_STEP))
+    way = start + np.linspace(0.0, 1.0, count + 1)[:, None] * (end - start)
+    way[-1] = end
+    return way
+
+
+def lowest_point(chain: Chain, q: Vector) -> Tuple[float, str]:
+    """Height (m, in the chain's base) and link of the lowest point of everything that the joints move."""
+    frames = chain.frames(q)
+    lowest, link = math.inf, ""
+    for capsule in chain.capsules:
+        if capsule.frame == 0:
+            continue
+        frame = frames[capsule.frame]
+        for point in (capsule.start, capsule.end):
+            height = float(frame[2, :3] @ point + frame[2, 3] - capsule.radius)
+            if height < lowest:
+                lowest, link = height, capsule.link
+    return lowest, link
+
+
+def what_is_unsafe(
+    chain: Chain, way: Vector, table_height: Optional[float] = None, obstacles: Sequence[Any] = ()
+) -> str:
+    """Why the joint path ``way`` (N, n) rad is not safe, for a person; empty where it is.
+
+    Checked at every position: joint limits, clearance of the arm and hand from itself and from ``obstacles``, and that
+    nothing that moves gets below ``table_height`` (m, in the chain's base). An arm that already is in a forbidden place
+    may leave it, but not go deeper.
+    """
+    lower = np.minimum(chain.lower, way[0]) - 1e-9
+    upper = np.maximum(chain.upper, way[0]) + 1e-9
+    floor = -math.inf if table_height is None else min(table_height, lowest_point(chain, way[0])[0])
+    row, found = path_clearance(chain, way, obstacles)
+    if found.distance < min(0.0, clearance(chain, way[0], obstacles).distance) - 1e-6:
+        share = f"at {100.0 * row / (len(way) - 1):.0f} % of the way to the tucked pose"
+        return f"{share} {found.a} and {found.b} collide (overlap {-found.distance * 1e3:.0f} mm)"
+    for index, q in enumerate(way):
+        share = f"at {100.0 * index / (len(way) - 1):.0f} % of the way to the tucked pose"
+        outside = np.flatnonzero((q < lower) | (q > upper))
+        if len(outside):
+            joint = int(outside[0])
+            return (
+                f"{share} {chain.joint_names[joint]} is at {q[joint]:.2f} rad, outside its limits "
+                f"{chain.lower[joint]:.2f} to {chain.upper[joint]:.2f}"
+            )
+        if table_height is not None:
+            height, link = lowest_point(chain, q)
+            if height < floor - 1e-6:
+                return f"{share} {link} is at a height of {height:.3f} m, below the table at {table_height:.3f} m"
+    return ""
+
+
+def slow_path(chain: Chain, way: Vector, speed: float, rate: float = 50.0) -> JointPath:
+    """``way`` (N, n) rad, at most ``speed`` rad/s (and the joints' own limits), ``rate`` points a second."""
+    count = way.shape[1]
+    velocity = np.minimum(np.full(count, speed), 0.8 * np.asarray(chain.velocity_limits))
+    times, positions = time_optimal(way, velocity, np.full(count, ACCELERATION)).sample(1.0 / rate)
+    positions[0], positions[-1] = way[0], way[-1]
+    return JointPath(positions, times)
