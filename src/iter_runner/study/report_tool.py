@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from pathlib import Path
@@ -35,6 +36,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         else:
             from iter_runner.study.report_view import print_report
 
+            if isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode shows the rest all the same
             print_report(summary, verbose=options.verbose)
         sys.stdout.flush()
     except SessionError as error:

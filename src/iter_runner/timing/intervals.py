@@ -12,6 +12,7 @@ A wait on the human goes on while the run is paused: what the participant was as
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from enum import Enum
 from typing import List, Optional, Sequence, Tuple
@@ -181,7 +182,7 @@ def intervals(events: Sequence[Event], now: Optional[float] = None) -> List[Inte
     finished = any(event.kind is EventKind.RUN_FINISHED for event in events)
     waits = human_waits(events, now)
     pauses = suspensions(events, now)
-    steps = [(event.time, event.step, event.pointer) for event in events if event.kind is EventKind.STEP_STARTED]
+    steps = sorted((e.time, e.step, e.pointer) for e in events if e.kind is EventKind.STEP_STARTED)
 
     edges = {start, end}
     edges.update(edge for wait in waits for edge in (wait.started, wait.ended))
@@ -190,40 +191,36 @@ def intervals(events: Sequence[Event], now: Optional[float] = None) -> List[Inte
 
     found: List[Interval] = []
     source_before: Optional[Tuple[IntervalKind, int]] = None
+    wait = pause = 0
     for left, right in zip(cuts, cuts[1:]):
-        kind, index = _kind_between(left, right, waits, pauses)
-        if (kind, index) == source_before:
+        while wait < len(waits) and waits[wait].ended <= left:
+            wait += 1
+        while pause < len(pauses) and pauses[pause][1] <= left:
+            pause += 1
+        if wait < len(waits) and waits[wait].started <= left:
+            source = (IntervalKind.INTERACTION, wait)
+        elif pause < len(pauses) and pauses[pause][0] <= left:
+            source = (IntervalKind.SUSPENDED, pause)
+        else:
+            source = (IntervalKind.NEGLECT, -1)
+        kind = source[0]
+        if source == source_before:
             last = found[-1]
             found[-1] = Interval(kind, last.start, right, last.step, last.pointer)
         elif kind is IntervalKind.INTERACTION:
-            found.append(Interval(kind, left, right, waits[index].step, waits[index].pointer))
+            found.append(Interval(kind, left, right, waits[wait].step, waits[wait].pointer))
         else:
             found.append(Interval(kind, left, right, *_first_step(left, right, steps)))
-        source_before = (kind, index)
+        source_before = source
     if found and not finished:
         last = found[-1]
         found[-1] = Interval(last.kind, last.start, last.end, last.step, last.pointer, open=True)
     return found
 
 
-def _kind_between(
-    left: float, right: float, waits: Sequence[HumanWait], pauses: Sequence[Tuple[float, float]]
-) -> Tuple[IntervalKind, int]:
-    for index, wait in enumerate(waits):
-        if wait.started <= left and right <= wait.ended:
-            return IntervalKind.INTERACTION, index
-    for index, (since, until) in enumerate(pauses):
-        if since <= left and right <= until:
-            return IntervalKind.SUSPENDED, index
-    return IntervalKind.NEGLECT, -1
-
-
 def _first_step(left: float, right: float, steps: Sequence[Tuple[float, int, str]]) -> Tuple[int, str]:
     """The first step begun in [left, right), or the one under way at ``left``."""
-    under_way = (-1, "")
-    for time, step, pointer in steps:
-        if left <= time < right:
-            return step, pointer
-        if time < left:
-            under_way = (step, pointer)
-    return under_way
+    following = bisect_left(steps, (left, -1, ""))
+    if following < len(steps) and steps[following][0] < right:
+        return steps[following][1:]
+    return steps[following - 1][1:] if following > 0 else (-1, "")
