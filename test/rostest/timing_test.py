@@ -20,7 +20,7 @@ from iter_runner.study.participant import ResponseTimes
 from iter_runner.study.sessions import create_session, sessions_folder
 
 TICK = 0.008
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def wait_for(condition, what, patience=PATIENCE):
@@ -299,7 +299,7 @@ class TimingTest(unittest.TestCase):
             self.assertEqual(timeline.last.intervals[0].step, 0)
         finally:
             late.terminate()
-            late.wait(10)
+            late.wait(30)
         runner.finish("stopped")
 
     def test_5_a_topic_is_a_button(self):
@@ -331,7 +331,7 @@ class TimingTest(unittest.TestCase):
             self.assertAlmostEqual(runner.presses.last.time, runner.now - 0.125, delta=1e-6)
         finally:
             source.terminate()
-            source.wait(10)
+            source.wait(30)
 
     def test_7_wrong_parameters_end_with_a_clear_error(self):
         wrong = [
@@ -352,7 +352,7 @@ class TimingTest(unittest.TestCase):
             for number, (name, argument, _) in enumerate(wrong)
         ]
         for process, (_, _, expected) in zip(running, wrong):
-            output = process.communicate(timeout=60)[0].decode()
+            output = process.communicate(timeout=120)[0].decode()
             self.assertEqual(process.returncode, 1, output)
             self.assertIn(expected, output)
             self.assertNotIn("Traceback", output)
