@@ -27,6 +27,7 @@ EXTERNAL_GAIN = 2000.0
 PROGRAM_STOP = 10.0  # rad/s², where a program ends while the arm still moves
 PROTECTIVE_STOP = 30.0  # rad/s²
 SPEED_MARGIN = 1.01  # a planner may run at the limit itself
+SERVO_MARGIN = 1.1  # and the lag that follows it overshoots by 6 % where its speed steps
 SLIDER_RATE = 5.0  # 1/s, how fast the speed scaling follows the slider
 TURN_RADIUS = 0.3  # m: movel counts a turn of one radian as this much way
 
@@ -146,6 +147,7 @@ class Controller:
         self.v: List[float] = [0.0] * len(start)
         self._zeros = (0.0,) * len(start)
         self._fastest = tuple(limit * SPEED_MARGIN for limit in model.velocity_limits)
+        self._fastest_servo = tuple(limit * SERVO_MARGIN for limit in model.velocity_limits)
         self.cycles = 0
         self.happenings: List[Happening] = []
         self.motions = 0
@@ -170,6 +172,7 @@ class Controller:
         self._braking = 0.0
         self._stopped_at = 0
         self._streamed_at = -(10**9)
+        self._refusal_logged = False
 
     # ---- one cycle ----
 
@@ -191,21 +194,23 @@ class Controller:
     def step(self) -> None:
         """One cycle of the controller."""
         self.cycles += 1
-        if self.scaling != self.slider:
-            self._follow_slider()
+        wanted = 0.0 if self.program_paused else self.slider
+        if self.scaling != wanted:
+            self._scale(wanted)
         try:
             if self._secondary:
-                self._secondary = [program for program in self._secondary if not _finished(program)]
+                self._secondary = [program for program in self._secondary if not self._finished(program)]
             if self._braking:
                 self._brake(self._braking)
             elif self.program is not None:
-                if not self.program_paused:
-                    try:
-                        next(self.program)
-                    except StopIteration:
-                        self._end_program()
-                elif self.moving:
-                    self._brake(PROGRAM_STOP)
+                if self.program_paused and self.scaling == 0.0:
+                    if self.moving:  # what does not keep to the speed scaling
+                        self._brake(PROGRAM_STOP)
+                    return
+                try:
+                    next(self.program)
+                except StopIteration:
+                    self._end_program()
             elif self.external_control:
                 self._follow()
         except ProtectiveStop as stop:
@@ -222,9 +227,9 @@ class Controller:
         self.q = q
         self.v = v
 
-    def _check(self, q: Sequence[float], v: Sequence[float]) -> None:
+    def _check(self, q: Sequence[float], v: Sequence[float], limits: Optional[Sequence[float]] = None) -> None:
         model = self.model
-        for j, fastest in enumerate(self._fastest):
+        for j, fastest in enumerate(limits or self._fastest):
             if not -fastest <= v[j] <= fastest:
                 raise ProtectiveStop(
                     f"{model.joint_names[j]}: commanded speed {v[j]:.3f} rad/s is beyond the limit of "
@@ -248,7 +253,7 @@ class Controller:
         q, v = self.q, self.v
         new_v = [(v[j] + pull * (target[j] - q[j])) * damp for j in range(len(q))]
         new_q = [q[j] + h * new_v[j] for j in range(len(q))]
-        self._check(new_q, new_v)
+        self._check(new_q, new_v, self._fastest_servo)
         self.q = new_q
         self.v = new_v
 
@@ -270,11 +275,11 @@ class Controller:
         self._set_point = list(self.q)
         self._settled = True
 
-    def _follow_slider(self) -> None:
+    def _scale(self, wanted: float) -> None:
         change = SLIDER_RATE * self.cycle
-        self.scaling += min(max(self.slider - self.scaling, -change), change)
-        if abs(self.scaling - self.slider) < 1e-12:
-            self.scaling = self.slider
+        self.scaling += min(max(wanted - self.scaling, -change), change)
+        if abs(self.scaling - wanted) < 1e-12:
+            self.scaling = wanted
         self.happenings.append(Happening("scaling", self.scaling))
 
     def _begin_motion(self) -> None:
@@ -385,9 +390,10 @@ class Controller:
             return False, f"Safety mode is {self.safety_mode.name}, NORMAL expected: unlock the stop first."
         self._drop_program()
         if not self.external_control:
-            if self.moving:
-                self._braking = PROGRAM_STOP
-            self._set_point = list(self.q)
+            # An arm that still moves is caught where its lag behind a target at rest ends.
+            self._braking = 0.0
+            self._set_point = [a + EXTERNAL_LOOKAHEAD * b for a, b in zip(self.q, self.v)]
+            self._settled = False
             self.external_control = True
             self._tell("program_running", True)
         return True, "Successfully resent robot program."
@@ -397,8 +403,12 @@ class Controller:
     def start_program(self, program: Iterator[None]) -> bool:
         """Runs a program in the place of whatever runs, External Control included; False where the arm is stopped."""
         if not self.ready:
-            self.log("error", f"Program refused: safety mode is {self.safety_mode.name}, robot {self.robot_mode.name}.")
+            if not self._refusal_logged:  # a stream brings more than a hundred programs a second
+                mode, robot = self.safety_mode.name, self.robot_mode.name
+                self.log("error", f"Programs are refused: safety mode is {mode}, robot mode {robot}.")
+            self._refusal_logged = True
             return False
+        self._refusal_logged = False
         self._stop_external_control("External Control was replaced by a script.")
         self._drop_program()
         self._braking = 0.0
@@ -408,6 +418,17 @@ class Controller:
     def start_secondary(self, program: Iterator[None]) -> None:
         """Runs a program beside the one that runs (URScript's ``sec``); it must not move the arm."""
         self._secondary.append(program)
+
+    def _finished(self, program: Iterator[None]) -> bool:
+        """Resumes a secondary program; whether it has ended."""
+        try:
+            next(program)
+        except StopIteration:
+            return True
+        except ProgramError as error:
+            self.log("error", f"Secondary program stopped: {error}")
+            return True
+        return False
 
     def _drop_program(self) -> None:
         if self.program is not None:
@@ -457,9 +478,11 @@ class Controller:
         The tool's orientation turns evenly along the way; a turn counts as TURN_RADIUS metres a radian.
         """
         kinematics = self._kinematics()
+        to_flange = inverse(self.tool_offset)
+        if kinematics.inverse(target @ to_flange, self.q) is None:
+            raise ProgramError(f"movel: no inverse kinematics for {pose_of(target)}")
         yield from self.come_to_rest()
         self._begin_motion()
-        to_flange = inverse(self.tool_offset)
         start = kinematics.forward(self.q) @ self.tool_offset
         line = target[:3, 3] - start[:3, 3]
         turn = matrix_to_rotation_vector(start[:3, :3].T @ target[:3, :3])
@@ -686,11 +709,3 @@ class Controller:
         if mode != self.robot_mode:
             self.robot_mode = mode
             self._tell("robot_mode", mode)
-
-
-def _finished(program: Iterator[None]) -> bool:
-    try:
-        next(program)
-    except StopIteration:
-        return True
-    return False

@@ -90,6 +90,8 @@ class CompileError(Exception):
     """The controller refuses a program; the message says where and why."""
 
 
+_LONGEST_STRING = 1023
+
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _JOINTS = rf"\[((?:\s*{_NUMBER}\s*,){{5}}\s*{_NUMBER}\s*)\]"
 _POSITIONAL = (
@@ -458,7 +460,10 @@ class Library:
     @_export
     def str_cat(self, op1: Any, op2: Any) -> str:
         """Joined texts."""
-        return text_of(op1) + text_of(op2)
+        text = text_of(op1) + text_of(op2)
+        if len(text) > _LONGEST_STRING:
+            raise ProgramError(f"str_cat: {len(text)} characters, at most {_LONGEST_STRING} expected")
+        return text
 
     def _as_joints(self, target: Any, what: str) -> List[float]:
         if isinstance(target, Pose):
@@ -565,7 +570,24 @@ def compile_script(text: str) -> Script:
     last = _function_of(definitions[-1])
     if last.parameters:
         raise CompileError(f"{last.name}: a program has no parameters")
+    if definitions[-1].data == "secondary":
+        _check_secondary(last, functions)
     return Script(last.name, definitions[-1].data == "secondary", last.body, functions)
+
+
+def _check_secondary(program: _Function, functions: Mapping[str, _Function]) -> None:
+    """A secondary program runs beside the one that moves the arm: it must not take time."""
+    bodies, seen = [program.body], {program.name}
+    while bodies:
+        for node in bodies.pop().iter_subtrees():
+            if node.data != "call":
+                continue
+            name = str(node.children[0])
+            if name in functions and name not in seen:
+                seen.add(name)
+                bodies.append(functions[name].body)
+            elif name in FUNCTIONS and "Iterator" in str(FUNCTIONS[name].return_annotation):
+                raise CompileError(f"line {_line(node)}: {name} takes time: not in a secondary program")
 
 
 def _line(node: Node) -> int:
@@ -575,7 +597,8 @@ def _line(node: Node) -> int:
 def _syntax_fault(text: str, error: lark.exceptions.UnexpectedInput) -> str:
     lines = text.strip().splitlines()
     line = getattr(error, "line", -1)
-    if not isinstance(line, int) or not 1 <= line <= len(lines):
+    at_end = getattr(getattr(error, "token", None), "type", "") == "$END"
+    if at_end or not isinstance(line, int) or not 1 <= line <= len(lines):
         return "syntax error at the end of the program: an 'end' is missing"
     return f"syntax error in line {line}, column {error.column}: {lines[line - 1].strip()[:120]}"
 
@@ -832,7 +855,12 @@ def _binary(operator: str, left: Any, right: Any) -> Any:
     for value in (left, right):
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise TypeError(f"numbers expected around '{operator}', {text_of(value)} found")
-    return _OPERATORS[operator](left, right)
+    result = _OPERATORS[operator](left, right)
+    if isinstance(result, int) and not isinstance(result, bool) and abs(result) >= 1 << 31:
+        return float(result)
+    if isinstance(result, float) and not math.isfinite(result):
+        raise OverflowError("the result is too large")
+    return result
 
 
 _OPERATORS: Dict[str, Callable[[Any, Any], Any]] = {
