@@ -38,12 +38,16 @@ class RelaxedIkReport:
     orientation_error: float
     objective: float
     evaluations: int
+    reconfiguring: bool
 
 class RelaxedIk:
     period: float
     max_iterations: int
+    reconfigure: bool
     report: RelaxedIkReport
-    def __init__(self, chain: Chain, objectives: List[Objective], period: float, max_iterations: int) -> None: ...
+    def __init__(
+        self, chain: Chain, objectives: List[Objective], period: float, max_iterations: int, reconfigure: bool
+    ) -> None: ...
     def reset(self, q: Any) -> None: ...
     def solve(self, target: Any) -> Any: ...
     def solve_path(self, targets: Any) -> Any: ...

@@ -42,6 +42,8 @@ class Objective {
   virtual ~Objective() = default;
   // Adds the term, its gradient and its Gauss-Newton Hessian.
   virtual void add(const Situation& situation, QuadraticModel& model) = 0;
+  // Whether it counts on the way to another branch too, where the goal does not: collisions and limits.
+  virtual bool guards() const { return false; }
 
   std::string name;
   double weight;
@@ -85,6 +87,7 @@ class JointLimitObjective : public Objective {
   JointLimitObjective(std::string name, double weight, Groove groove, double margin)
       : Objective(std::move(name), weight, groove), margin_(margin) {}
   void add(const Situation& situation, QuadraticModel& model) override;
+  bool guards() const override { return true; }
 
  private:
   double margin_;
@@ -112,6 +115,7 @@ class SelfCollisionObjective : public Objective {
                          std::shared_ptr<const CollisionModel> bodies)
       : Objective(std::move(name), weight, groove), margin_(margin), bodies_(std::move(bodies)) {}
   void add(const Situation& situation, QuadraticModel& model) override;
+  bool guards() const override { return true; }
 
  private:
   double margin_;
@@ -130,6 +134,7 @@ class ObstacleObjective : public Objective {
         bodies_(std::move(bodies)),
         world_(std::move(world)) {}
   void add(const Situation& situation, QuadraticModel& model) override;
+  bool guards() const override { return true; }
 
  private:
   double margin_;

@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "box_qp.hpp"
+#include "branches.hpp"
 #include "chain.hpp"
 #include "objectives.hpp"
 
 namespace iter_core {
 
 struct RelaxedIkOptions {
-  double period = 0;        // s between two solutions; 0: no bound on joint speed
-  int max_iterations = 30;  // evaluations of the objective a solve
+  double period = 0;         // s between two solutions; 0: no bound on joint speed
+  int max_iterations = 30;   // evaluations of the objective a solve
+  bool reconfigure = false;  // where no small step helps any more, move to another branch (needs a period)
 };
 
 struct RelaxedIkReport {
@@ -21,11 +23,14 @@ struct RelaxedIkReport {
   double orientation_error = 0;  // rad
   double objective = 0;
   int evaluations = 0;
+  bool reconfiguring = false;  // on the way to another branch
 };
 
 class RelaxedIk {
  public:
   RelaxedIk(Chain chain, std::vector<std::shared_ptr<Objective>> objectives, RelaxedIkOptions options);
+  RelaxedIk(const RelaxedIk&) = delete;
+  RelaxedIk& operator=(const RelaxedIk&) = delete;
 
   // Starts a new stream at q, standing still.
   void reset(const Eigen::VectorXd& q);
@@ -34,7 +39,6 @@ class RelaxedIk {
 
   const RelaxedIkReport& report() const { return report_; }
   const Chain& chain() const { return kinematics_.chain(); }
-  std::vector<std::shared_ptr<Objective>>& objectives() { return objectives_; }
   RelaxedIkOptions& options() { return options_; }
 
  private:
@@ -43,19 +47,47 @@ class RelaxedIk {
     Kinematics at;
     QuadraticModel model;
   };
-  void evaluate(const Pose& goal, Point& point);
-  void descend(const Pose& goal, int evaluations);
-  bool leave_saddle(const Pose& goal);
+  // What the descent minimises over, and from where its smoothness is measured.
+  struct Problem {
+    const Pose* goal;
+    const History* history;
+    const Eigen::VectorXd* reference;  // not null: towards these joint positions instead of the goal
+  };
+  void evaluate(const Problem& problem, Point& point);
+  // From current_.q down to a minimum within lower_ and upper_.
+  void descend(const Problem& problem);
+  void bound_by_limits();
+  void bound_by_speed();
+  void measure(const Pose& goal, double& position, double& orientation) const;
+  bool on_target(const Pose& goal) const;
+
+  // The way to another branch: first one seed a solve is tried, then the joints move to the nearest that works.
+  void watch(bool at_speed_limit);
+  void search(const Pose& goal);
+  bool follow_branch(const Pose& goal);
+  void advance_reference();
 
   KinematicsSolver kinematics_;
   std::vector<std::shared_ptr<Objective>> objectives_;
   RelaxedIkOptions options_;
+  BranchSeeds branches_;
   History history_;
   BoxQp qp_;
   Point current_, candidate_;
   Eigen::VectorXd lower_, upper_, step_lower_, step_upper_, step_;
   Eigen::MatrixXd damped_;
   RelaxedIkReport report_;
+
+  int stalled_ = 0;   // solves in which nothing improved although no speed limit was in the way
+  int cooldown_ = 0;  // solves until another search is worth while
+  std::vector<Eigen::VectorXd> seeds_;
+  size_t next_seed_ = 0;
+  bool searching_ = false;
+  double best_cost_ = 0;       // of the branches found so far: how long the slowest joint takes, s
+  Eigen::VectorXd best_;       // the branch; size 0: none yet
+  Eigen::VectorXd branch_;     // the branch on the way to, kept on the moving goal
+  Eigen::VectorXd reference_;  // runs ahead of the joints towards branch_
+  int reconfiguration_solves_ = 0;
 };
 
 }  // namespace iter_core

@@ -277,11 +277,13 @@ void bind_relaxed_ik(py::module_& module) {
       .def_readonly("position_error", &RelaxedIkReport::position_error)
       .def_readonly("orientation_error", &RelaxedIkReport::orientation_error)
       .def_readonly("objective", &RelaxedIkReport::objective)
-      .def_readonly("evaluations", &RelaxedIkReport::evaluations);
+      .def_readonly("evaluations", &RelaxedIkReport::evaluations)
+      .def_readonly("reconfiguring", &RelaxedIkReport::reconfiguring);
   py::class_<RelaxedIk>(module, "RelaxedIk")
       .def(py::init([](const KinematicsSolver& chain, std::vector<std::shared_ptr<Objective>> objectives, double period,
-                       int max_iterations) {
-        return RelaxedIk(chain.chain(), std::move(objectives), RelaxedIkOptions{period, max_iterations});
+                       int max_iterations, bool reconfigure) {
+        return std::make_unique<RelaxedIk>(chain.chain(), std::move(objectives),
+                                           RelaxedIkOptions{period, max_iterations, reconfigure});
       }))
       .def("reset",
            [](RelaxedIk& self, py::handle q) {
@@ -311,6 +313,9 @@ void bind_relaxed_ik(py::module_& module) {
       .def_property(
           "period", [](RelaxedIk& self) { return self.options().period; },
           [](RelaxedIk& self, double period) { self.options().period = period; })
+      .def_property(
+          "reconfigure", [](RelaxedIk& self) { return self.options().reconfigure; },
+          [](RelaxedIk& self, bool on) { self.options().reconfigure = on; })
       .def_property(
           "max_iterations", [](RelaxedIk& self) { return self.options().max_iterations; },
           [](RelaxedIk& self, int count) { self.options().max_iterations = count; });

@@ -120,7 +120,7 @@ def _check(obstacle: Obstacle) -> None:
     if isinstance(obstacle, Box):
         numbers = [obstacle.pose, obstacle.size]
         if np.any(np.asarray(obstacle.size, dtype=np.float64) < 0):
-            raise ValueError(f"obstacle '{obstacle.name}': sizes >= 0 expected, found {obstacle.size}")
+            raise ValueError(f"obstacle '{obstacle.name}': sizes >= 0 expected, found {obstacle.size!r}")
     else:
         numbers = [np.asarray(part) for part in _segment(obstacle)]
         if obstacle.radius < 0:

@@ -42,6 +42,8 @@ class RelaxedIK:
         obstacles: what to stay clear of; ``.obstacles`` is the collection, to be changed between two solves.
         period: s between two solutions; no joint then moves farther in one than its speed limit allows. None: no bound.
         max_iterations: evaluations of the objective a solve, at most.
+        reconfigure: with a period: where the stream is stuck off its goal (a joint at its limit, the wrong branch) and
+            another branch reaches it, the joints move there at half their speed limits; ``report.reconfiguring``.
 
     Raises:
         ValueError: an unknown objective's name (lists the names), or a weight that is not a number >= 0.
@@ -54,6 +56,7 @@ class RelaxedIK:
         obstacles: Union[Obstacles, Iterable[Obstacle], None] = None,
         period: Optional[float] = None,
         max_iterations: int = 30,
+        reconfigure: bool = True,
     ) -> None:
         self.chain = chain
         merged = dict(DEFAULT_WEIGHTS)
@@ -66,7 +69,7 @@ class RelaxedIK:
                 merged[name] = float(weight)
         self.obstacles = as_obstacles(obstacles)
         self.objectives: List[Any] = self._objectives(merged)
-        self._core = iter_core.RelaxedIk(chain.core, self.objectives, period or 0.0, max_iterations)
+        self._core = iter_core.RelaxedIk(chain.core, self.objectives, period or 0.0, max_iterations, reconfigure)
 
     def _objectives(self, weights: Mapping[str, float]) -> List[Any]:
         terms = [
@@ -108,5 +111,5 @@ class RelaxedIK:
 
     @property
     def report(self) -> Any:
-        """Of the last solve: position_error (m), orientation_error (rad), objective, evaluations."""
+        """Of the last solve: position_error (m), orientation_error (rad), objective, evaluations, reconfiguring."""
         return self._core.report
