@@ -44,7 +44,9 @@ class RelaxedIKPlanner(Planner):
         self._chain = chain
         self._period = 1.0 / robot.stream_rate
         self._router = Router(robot, chain, obstacles)
-        self._solver = RelaxedIK(chain, weights=robot.objectives, obstacles=list(obstacles), period=self._period)
+        self._solver = RelaxedIK(
+            chain, weights=robot.objectives, obstacles=list(obstacles), period=self._period, reconfigure=False
+        )
         # What no tick exceeds, whatever the solver says.
         self._tick_speed = 0.98 * np.asarray(chain.velocity_limits) * self._period
         self._tick_rise = 0.98 * np.asarray(robot.limits.acceleration) * self._period**2

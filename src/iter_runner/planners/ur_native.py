@@ -108,8 +108,8 @@ class URNativePlanner(Planner):
         length = max(route.line.length, TURN_RADIUS * route.line.angle)
         if length < 1e-7:
             return _Motion([], JointPath(route.joints[:1], np.zeros(1)))
-        velocity = min(options.velocity or MOVEL_VELOCITY, 1.0) / options.stretch
-        acceleration = min(options.acceleration or MOVEL_ACCELERATION, 2.5) / options.stretch**2
+        velocity = min(options.velocity or MOVEL_VELOCITY, 1.0)
+        acceleration = min(options.acceleration or MOVEL_ACCELERATION, 2.5)
         # The controller knows no more than these two numbers: where they would ask too much of a joint anywhere on the
         # line (it stops protectively at too fast a joint), they shrink for all of it.
         count = len(route.joints) - 1
@@ -128,6 +128,7 @@ class URNativePlanner(Planner):
         velocity = min(velocity, limit)
         rise = (self._router.acceleration - bend * velocity**2) / slope
         acceleration = min(acceleration, float(np.min(rise)))
+        velocity, acceleration = velocity / options.stretch, acceleration / options.stretch**2
         target = controller_pose(route.line.target)
         statement = f"movel({target}, a={script_number(acceleration)}, v={script_number(velocity)})"
         phases = np.linspace(0.0, 1.0, count + 1)

@@ -23,7 +23,7 @@ from ur_dashboard_msgs.msg import RobotMode, SafetyMode
 
 from iter_runner.clock import Clock, MonotonicClock
 from iter_runner.robot.arm import JointPath, JointReading, Vector
-from iter_runner.robot.resume import remaining_path
+from iter_runner.robot.joint_paths import central_velocities, remaining_path
 from iter_runner.robot.script_servo import ScriptServo
 from iter_runner.robot.table import Robot, robot_driver
 from iter_runner.robot.urscript import STOP
@@ -106,17 +106,11 @@ TRAJECTORY_FAULTS: Dict[int, Tuple[str, str]] = {
 
 
 def trajectory_goal(joint_names: Sequence[str], path: JointPath) -> FollowJointTrajectoryGoal:
-    """The action goal that makes a controller follow ``path``: positions, and velocities by central differences.
-
-    With velocities the controller interpolates by cubics, which follow the path smoothly between its points.
-    """
-    velocities = np.zeros_like(path.positions)
-    if len(path.times) > 2:
-        spans = (path.times[2:] - path.times[:-2])[:, None]
-        velocities[1:-1] = (path.positions[2:] - path.positions[:-2]) / spans
+    """The action goal that makes a controller follow ``path``, on which the arm stands at the first point."""
+    velocities = central_velocities(path)
     goal = FollowJointTrajectoryGoal()
     goal.trajectory.joint_names = list(joint_names)
-    first = 1 if len(path.times) > 1 else 0  # the arm is at the first point
+    first = 1 if len(path.times) > 1 else 0
     for positions, velocity, moment in zip(
         path.positions[first:].tolist(), velocities[first:].tolist(), path.times[first:].tolist()
     ):

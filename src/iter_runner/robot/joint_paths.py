@@ -1,4 +1,4 @@
-"""The rest of a joint path that was interrupted on its way."""
+"""What a driver needs of a joint path beyond its points: velocities, and the rest of one that was interrupted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ from iter_runner.robot.arm import JointPath, Vector
 
 SOFT_START = 0.4
 """Seconds over which the resumed path comes up to its speed."""
+
+
+def central_velocities(path: JointPath) -> Vector:
+    """Velocities (N, n) rad/s at the path's points by central differences, zero at its ends.
+
+    With them a controller interpolates by cubics, which follow the path smoothly between its points.
+    """
+    velocities = np.zeros_like(path.positions)
+    if len(path.times) > 2:
+        velocities[1:-1] = (path.positions[2:] - path.positions[:-2]) / (path.times[2:] - path.times[:-2])[:, None]
+    return velocities
 
 
 def closest_time(path: JointPath, positions: Vector) -> float:
