@@ -255,16 +255,15 @@ def test_what_the_planner_can_not_do_is_a_fault_and_the_dry_run_goes_on() -> Non
     assert np.allclose(load_chain("ur5").fk(planner.starts[1])[:3, 3], [0.1, 0.3, 0.55])
 
 
-def test_something_in_the_way_is_a_warning() -> None:
+def test_something_in_the_way_is_a_fault() -> None:
     tuck = np.array(load_robot("ur5").tuck)
     end = tuck + np.array([1.5, 0, 0, 0, 0, 0])
     middle = load_chain("ur5").fk((tuck + end) / 2)[:3, 3]
     post = box("post", middle, (0.02, 0.02, 0.4))
     result = dry_run(StraightPlanner([end]), pose_of("ur5", end), environment=[post])
-    assert result.faults == []
-    (warning,) = result.warnings
-    assert warning.pointer == "/task/0"
-    assert "inside post on the way" in warning.found
+    (fault,) = result.faults
+    assert fault.pointer == "/task/0"
+    assert "inside post on the way" in fault.found
 
 
 @pytest.mark.parametrize("planner", ["static", "relaxed_ik", "ur"])

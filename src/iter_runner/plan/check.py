@@ -31,6 +31,8 @@ Vector = NDArray[np.float64]
 GUESSES = 24
 """Where a solver without a closed form begins, beside the tucked pose."""
 GUESS_SEED = 20180911
+TOUCH = 1e-3
+"""How far bodies may overlap on the way (m) before a dry run calls it a collision: a stream is not exact."""
 DOWN = 0.9
 """Cosine from which on an approach counts as from above."""
 
@@ -252,8 +254,8 @@ class Workcell:
                     continue
                 start = np.array(path.positions[-1], dtype=np.float64)
                 nearest = self._path_clearance(path.positions)
-                if nearest.distance < 0 and known is None:
-                    result.warnings.append(
+                if nearest.distance < -TOUCH and known is None:
+                    result.faults.append(
                         PlanFault(
                             planned.pointer + suffix,
                             f"{_overlap(nearest)} on the way, with the planner {planner.name}",
