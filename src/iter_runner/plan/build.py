@@ -178,6 +178,8 @@ class PlanBuilder:
         """Where every block stands at this point of the task, by name, the human's too; not the one in the hand."""
         self.first_places: Dict[str, Place] = {}
         """Where each of the robot's blocks stood when the task began."""
+        self.laid_by_human: List[Tuple[int, str]] = []
+        """The human's blocks, each with the number of steps done when it stands."""
         self.sizes: Dict[str, Triple] = {}
         """Of every block, by name, m."""
         self._travelling = _options(velocity)
@@ -216,6 +218,8 @@ class PlanBuilder:
 
         The plan's ``environment`` does not list it: the robot never takes it.
         """
+        self._lift_off()
+        self.laid_by_human.append((len(self.task), name))
         self._stand(Block(name, size), place)
 
     def human_takes_away(self, names: Sequence[str]) -> None:
@@ -370,10 +374,12 @@ class PlanBuilder:
 
     def _travel(self, x: float, y: float, low: float, yaw: float) -> None:
         """From where the flange is to above (x, y, low)."""
+        above = (x, y, low + self.clearance)
         if self._flange is None:
-            self._flange = (x, y, low + self.clearance)
+            self.move(x, y, self._heights(above, above)[1], yaw)
+            return
         here_x, here_y, here = self._flange
-        start, end = self._heights((here_x, here_y, here + self.clearance * self._low), (x, y, low + self.clearance))
+        start, end = self._heights((here_x, here_y, here + self.clearance * self._low), above)
         if self._low or start > here + 1e-9:
             self._low = False
             self.move(here_x, here_y, start, self._yaw, self._approaching)

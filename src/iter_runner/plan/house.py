@@ -163,14 +163,14 @@ class HouseTask:
 
             draw_layout(self.plan, Path(self._options.figure))
 
-    def _fill(self, kind: str, count: int) -> List[Block]:
-        """Lays ``count`` blocks into the queue of a kind; the last one of the list is to be taken first."""
+    def _fill(self, kind: str, blocks: int) -> List[Block]:
+        """Lays ``blocks`` blocks into the queue of a kind; the last one of the list is to be taken first."""
         first, second = QUEUE_COLUMNS[kind]
         corner = Place(first, QUEUE_FRONT + self._shift, self._options.table_height)
         places = corner.grid(2, QUEUE_ROWS, second - first, QUEUE_PITCH)
-        if count > QUEUE_LEVELS * len(places):
+        if blocks > QUEUE_LEVELS * len(places):
             raise LayoutError(
-                f"the robot needs {count} {kind} blocks and the queue holds {QUEUE_LEVELS * len(places)}: "
+                f"the robot needs {blocks} {kind} blocks and the queue holds {QUEUE_LEVELS * len(places)}: "
                 "fewer houses, or more of the work to the human"
             )
         return [
@@ -180,7 +180,7 @@ class HouseTask:
                 places[number % len(places)].at(dz=number // len(places) * HEIGHT, turn=pi / 2),
                 COLORS[kind],
             )
-            for number in range(count)
+            for number in range(blocks)
         ]
 
 
@@ -189,7 +189,7 @@ def arguments(name: str, description: str, houses: int = 1) -> argparse.Argument
     parser = argparse.ArgumentParser(
         prog=f"generate_{name}", description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
-    parser.add_argument("--houses", type=_count, default=houses, help="how many houses are built")
+    parser.add_argument("--houses", type=count, default=houses, help="how many houses are built")
     parser.add_argument("--robot", choices=sorted(SHIFT), default="ur3e", help="the arm that the table is laid out for")
     parser.add_argument("--velocity", type=_positive, help="ceiling for travelling, m/s (default: the planner's own)")
     parser.add_argument(
@@ -233,7 +233,12 @@ def _plans() -> Path:
     return package_folder() / "plans"
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """A whole number from 1 on.
+
+    Raises:
+        argparse.ArgumentTypeError: it is anything else.
+    """
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}', expected a whole number from 1 on")
     return int(text)
