@@ -276,7 +276,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--timeout", type=float, default=60.0, metavar="S", help="wait so long for the runner and the arm; 0: for ever"
     )
-    parser.add_argument("--stop-in-fault", action="store_true", help="end the run at a fault: nobody is there to resume")
+    parser.add_argument(
+        "--stop-in-fault", action="store_true", help="end the run at a fault, where nobody could resume"
+    )
     parser.add_argument("--folder", default="", help="where a relative PLAN counts from, if not from here")
     options = parser.parse_args(arguments)
     if not options.plan and options.resume is None:

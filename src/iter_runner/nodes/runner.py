@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import json
 import math
+import queue
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -106,6 +107,7 @@ class RunnerNode:
         self._state_publisher = rospy.Publisher(
             "/runner/state", RunnerState, queue_size=100, latch=True, tcp_nodelay=True
         )
+        self._feedback: queue.SimpleQueue = queue.SimpleQueue()
         self._state = RunState()
         self._show_idle()
 
@@ -118,6 +120,7 @@ class RunnerNode:
             "/runner/run_plan", RunPlanAction, self._on_goal, self._on_cancel, auto_start=False
         )
         self._server.start()
+        threading.Thread(target=self._publish_feedback, name="feedback", daemon=True).start()
         rospy.on_shutdown(self._on_shutdown)
 
     # Goals ---------------------------------------------------------------------------------------------------------
@@ -378,9 +381,15 @@ class RunnerNode:
             if rospy.is_shutdown():
                 return
             self._state_publisher.publish(message)
-            goal = self._goal
-        if goal is not None and goal.get_goal_status().status in (GoalStatus.ACTIVE, GoalStatus.PREEMPTING):
-            goal.publish_feedback(RunPlanFeedback(state=message))
+            if self._goal is not None:
+                self._feedback.put((self._goal, message))
+
+    def _publish_feedback(self) -> None:
+        """Apart from whoever causes it: the action server holds its lock while a cancel waits for the engine's."""
+        while True:
+            goal, message = self._feedback.get()
+            if goal.get_goal_status().status in (GoalStatus.ACTIVE, GoalStatus.PREEMPTING):
+                goal.publish_feedback(RunPlanFeedback(state=message))
 
     def _show_idle(self) -> None:
         idle = State.IDLE if self._arm_ready else State.WAITING_FOR_ARM
