@@ -114,6 +114,8 @@ def test_all_faults_come_at_once_in_the_order_of_the_plan() -> None:
         (move(orienation=UPRIGHT), "/task/0/orienation", ["unknown field", "'orientation'"]),
         (move(options={"speed": 0}), "/task/0/options/speed", ["found 0", "a number above 0"]),
         (move(options={"motion_type": "jump"}), "/task/0/options/motion_type", ['"jump"', "movel"]),
+        (move(position={**HERE, "z": 1e300}), "/task/0/position/z", ["1e+300", "≤ 1000"]),
+        ({"name": "wait", "condition": "time", "value": 1e300}, "/task/0/value", ["1e+300", "≤ 604800"]),
         (move(rad={"neglect_time": -1}), "/task/0/rad/neglect_time", ["-1", "a number ≥ 0"]),
         (move(rad={"is_interaction": 1}), "/task/0/rad/is_interaction", ["found 1", "true or false"]),
         (move(rad={"neglect_time": 1, "expected_interaction_time": 1}), "/task/0/rad", ["both", "one of them"]),
@@ -202,6 +204,11 @@ def test_an_unknown_option_is_a_warning_since_planners_differ() -> None:
         ("deeper", b'{"task": ' + b'{"a":' * 900 + b"0" + b"}" * 900 + b"}", "deeper than 64"),
         ("no task", b"{}", "/task: found nothing, expected a list of steps"),
         ("version", b'{"version": "2.0.0", "task": []}', '/version: found "2.0.0"'),
+        (
+            "surrogate",
+            b'{"version": "1.0.0", "title": "\\ud800", "task": []}',
+            "/title: found text with half of a surrogate",
+        ),
         ("odd version", b'{"version": ["1.0.0"], "task": []}', "/version: found a list"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from pydantic import Field
 
-from iter_runner.plan.step import PlanModel, Quaternion, Step, Vector3
+from iter_runner.plan.step import FAR, PlanModel, Quaternion, Step, Vector3
 
 VERSION = "1.0.0"
 """The version that new plans carry."""
@@ -67,9 +67,9 @@ class Color(PlanModel):
 class Size(PlanModel):
     """Lengths of a box's edges, m."""
 
-    x: float = Field(ge=0)
-    y: float = Field(ge=0)
-    z: float = Field(ge=0)
+    x: float = Field(ge=0, le=FAR)
+    y: float = Field(ge=0, le=FAR)
+    z: float = Field(ge=0, le=FAR)
 
     @property
     def xyz(self) -> Tuple[float, float, float]:

@@ -19,7 +19,7 @@ DEPTH_LIMIT = 64
 
 def escape(key: str) -> str:
     """A key as a part of a JSON pointer (RFC 6901)."""
-    return key.replace("~", "~0").replace("/", "~1")
+    return _printable(key).replace("~", "~0").replace("/", "~1")
 
 
 def describe(value: Any) -> str:
@@ -34,6 +34,7 @@ def describe(value: Any) -> str:
     text = (
         json.dumps(value, ensure_ascii=False) if value is None or isinstance(value, (str, int, float)) else repr(value)
     )
+    text = _printable(text)
     return text if len(text) <= 60 else text[:57] + '…"'
 
 
@@ -143,13 +144,25 @@ def _structural_faults(document: Any, duplicates: Dict[int, Set[str]]) -> List[P
                 faults.append(
                     PlanFault(f"{pointer}/{escape(key)}", f"the key {describe(key)} more than once", "every key once")
                 )
+            if isinstance(value, dict) and not all(map(_is_unicode, value)):
+                faults.append(PlanFault(pointer, "a key with half of a surrogate pair", "Unicode text"))
             items = value.items() if isinstance(value, dict) else enumerate(value)
             stack.extend((item, f"{pointer}/{escape(str(key))}", depth + 1) for key, item in reversed(list(items)))
         elif isinstance(value, float) and not math.isfinite(value):
             faults.append(PlanFault(pointer, describe(value), "a finite number"))
+        elif isinstance(value, str) and not _is_unicode(value):
+            faults.append(PlanFault(pointer, "text with half of a surrogate pair", "Unicode text"))
         elif isinstance(value, int) and abs(value) > 10**300:
             faults.append(PlanFault(pointer, "a whole number of more than 300 digits", "a smaller number"))
     return faults
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _is_text(source: str) -> bool:

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 QUATERNION_TOLERANCE = 0.01
 """How far a quaternion's length may be from 1 to be normalised; a length further off is a mistake."""
 
+FAR = 1000.0
+"""No coordinate in a workcell is larger, m: beyond it stand slips like millimetres for metres."""
+LONG = 604800.0
+"""No wait in a study is longer, s: a week."""
+
 
 def fault(found: str, expected: str) -> PydanticCustomError:
     """The error that a validator of a plan's field raises: what it found and what should be there."""
@@ -29,11 +34,11 @@ class PlanModel(BaseModel):
 
 
 class Vector3(PlanModel):
-    """Three numbers, metres where they are a position or a size."""
+    """A position, m."""
 
-    x: float
-    y: float
-    z: float
+    x: float = Field(ge=-FAR, le=FAR)
+    y: float = Field(ge=-FAR, le=FAR)
+    z: float = Field(ge=-FAR, le=FAR)
 
     @property
     def xyz(self) -> Tuple[float, float, float]:
@@ -44,10 +49,10 @@ class Vector3(PlanModel):
 class Quaternion(PlanModel):
     """A rotation; normalised if its length is within 1 % of 1, refused otherwise."""
 
-    x: float
-    y: float
-    z: float
-    w: float
+    x: float = Field(ge=-2, le=2)
+    y: float = Field(ge=-2, le=2)
+    z: float = Field(ge=-2, le=2)
+    w: float = Field(ge=-2, le=2)
 
     _length: float = PrivateAttr(default=1.0)
 

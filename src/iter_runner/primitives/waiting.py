@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from iter_runner.events import Event, EventKind
 from iter_runner.plan.registry import primitive
-from iter_runner.plan.step import Problem, Step, fault
+from iter_runner.plan.step import LONG, Problem, Step, fault
 
 if TYPE_CHECKING:
     from iter_runner.primitives.context import RunContext
@@ -54,9 +54,9 @@ class Wait(Step):
     """Waits for a time, or for the participant's button."""
 
     condition: Literal["time", "button"] = Field(description="time or button")
-    value: Optional[float] = Field(default=None, ge=0, description="seconds, for condition time")
+    value: Optional[float] = Field(default=None, ge=0, le=LONG, description="seconds, for condition time")
     timeout: Optional[float] = Field(
-        default=None, ge=0, description="seconds after which the plan goes on all the same"
+        default=None, ge=0, le=LONG, description="seconds after which the plan goes on all the same"
     )
     message: str = Field(default="", description="for the screen: what the human is to do")
 
@@ -106,7 +106,7 @@ class Prompt(Step):
 
     msg: str = Field(description="the question")
     timeout: Optional[float] = Field(
-        default=None, ge=0, description="seconds after which the plan goes on all the same"
+        default=None, ge=0, le=LONG, description="seconds after which the plan goes on all the same"
     )
 
     @classmethod
