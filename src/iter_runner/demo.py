@@ -22,7 +22,7 @@ from iter_runner.study.sessions import Session, SessionError, list_sessions
 DEFAULTS: Dict[str, str] = {
     "robot": "ur5",
     "planner": "relaxed_ik",
-    "plan": "house_sequential.json",
+    "plan": "sequential.json",
     "participant": "auto",
     "rate": "10",
     "study": "demo",

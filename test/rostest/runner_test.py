@@ -134,11 +134,10 @@ class RunnerTest(unittest.TestCase):
         client.until_state(RunnerState.FAULTED)
         unlock = rospy.ServiceProxy("/ur_hardware_interface/dashboard/unlock_protective_stop", Trigger)
         self.assertTrue(unlock().success)
-        faults = 2
         while client.state.state == RunnerState.FAULTED:  # the driver's news may be slower than our call
+            known = len(client.of_kind("fault"))
             client.call("resume")
-            client.until(lambda: client.state.state != RunnerState.FAULTED or len(client.of_kind("fault")) > faults)
-            faults = len(client.of_kind("fault"))
+            client.until(lambda n=known: client.state.state != RunnerState.FAULTED or len(client.of_kind("fault")) > n)
         self.assertEqual(client.result(handle)[0].outcome, "finished")
         self.assertEqual({fault["code"] for fault in client.data("fault")}, {"protective_stop"})
 

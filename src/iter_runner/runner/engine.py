@@ -615,8 +615,10 @@ class Engine:
                 state = State.PAUSED
             elif state is None:
                 state = State.WAITING_FOR_HUMAN if waiting else State.RUNNING
-            self._state = replace(self._state, state=state, **changes)
-            self._on_state(self._state)
+            shown = replace(self._state, state=state, **changes)
+            if shown != self._state:
+                self._state = shown
+                self._on_state(shown)
 
 
 def _stands_still(reading: JointReading) -> bool:
