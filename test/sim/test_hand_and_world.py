@@ -158,6 +158,17 @@ def test_a_new_scene_replaces_everything() -> None:
     assert [body.name for body in world.listing()] == ["other"]
 
 
+def test_a_scene_that_has_the_held_body_in_the_hand_leaves_it_there() -> None:
+    world = World(TIP)
+    world.replace([block()])
+    world.grasp(flange_at(0.3, 0.2, 0.02))
+    lifted = flange_at(0.3, 0.2, 0.3)
+    world.replace([block(z=0.3), block("other")], lifted)
+    assert world.held == "block"
+    world.replace([block(z=0.02), block("other")], lifted)
+    assert world.held is None
+
+
 # Arm, hand and world together.
 
 

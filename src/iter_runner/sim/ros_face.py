@@ -355,7 +355,7 @@ class RosFace:
         bodies, faults = bodies_of(message, self._urdf, self._robot.base_frame)
         for fault in faults:
             rospy.logerr("Scene: %s", fault)
-        self.cell.world.replace(bodies)
+        self.cell.world.replace(bodies, self.cell.flange())
 
     def _trajectory_goal(self, handle: ServerGoalHandle) -> None:
         if handle.get_goal_status().status != GoalStatus.PENDING:

@@ -57,11 +57,20 @@ class World:
         self._finger_axis = np.asarray(finger_axis, dtype=float)
         self._held_in_flange: Matrix = np.eye(4)
 
-    def replace(self, bodies: Sequence[Body]) -> None:
-        """Takes over a new scene in the place of the old; what the hand held is gone with it."""
+    def replace(self, bodies: Sequence[Body], flange: Optional[Matrix] = None) -> None:
+        """Takes over a new scene in the place of the old.
+
+        What the hand held is gone with it, unless the scene has that body still between the fingers of the hand at
+        ``flange``: then the hand goes on holding it.
+        """
+        held = self.held
         self.bodies = {body.name: body for body in bodies}
         self.held = None
         self.changes += 1
+        if held is not None and flange is not None:
+            body = self.between_fingers(flange)
+            if body is not None and body.name == held:
+                self.grasp(flange)
 
     def between_fingers(self, flange: Matrix) -> Optional[Body]:
         """The graspable body around the fingertips, the one whose centre is nearest where several are."""
