@@ -118,7 +118,8 @@ print(*[path_hash(path.positions) for path in previews(planner, robot, house_goa
 def test_another_process_gives_the_same_path(planner: Planner, robot: Robot, request: pytest.FixtureRequest) -> None:
     here = [path_hash(path.positions) for path in previews(planner, robot, house_goals(robot))]
     arguments = [sys.executable, "-c", SCRIPT, str(request.path.parent), robot.name, planner.name]
-    there = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    there = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert there.returncode == 0, there.stderr
     assert there.stdout.split() == here
 
 

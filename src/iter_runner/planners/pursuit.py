@@ -20,11 +20,17 @@ LONGEST_STEP = 0.005
 """m that the stepped pose moves in a tick at most."""
 TOP_SPEED = 0.5
 """m/s of the stepped pose at most."""
-LEAD = (0.03, 0.2)
-"""m and rad that the stepped pose may be ahead of the arm's: farther, the goal is out of reach and it waits."""
+JOINT_SPEED = 1.5
+"""rad/s of every joint at most: near a singularity the tool waits for the joints."""
+LEAD = (0.005, 0.02)
+"""m and rad that the stepped pose may be ahead of the one that the joints have: it waits for them."""
+EXACT = (1e-4, 1e-3)
+"""m and rad within which the solver's pose is the one asked for."""
 SETTLED = 2e-5
 """rad a tick below which the joints stand."""
 SETTLED_TICKS = 5
+SYNCHRONOUS = 1e-9
+"""rad that the joints may be off the solver's."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,8 @@ class Pursuit:
     The pose that is solved for never jumps: it is stepped towards the goal within :class:`PursuitLimits`. It stays
     within :data:`LEAD` of the pose that the joints have, so that a goal out of reach is held at the nearest pose and
     left at once when it comes back. The joints keep to their limits of position, speed and acceleration whatever the
-    solver says, and a step into contact is not taken. Advances by ticks, never by time.
+    solver says; where that means that they do not have the solution, the solver goes on from the joints, never from
+    where it would have liked them. A step into contact is not taken. Advances by ticks, never by time.
 
     Args:
         robot: its row gives the tick (``stream_rate``), the joints' accelerations and the solver's objectives.
@@ -98,7 +105,7 @@ class Pursuit:
             chain, weights=robot.objectives, obstacles=self._obstacles, period=self.period, reconfigure=False
         )
         self._limits = limits
-        self._tick_speed = 0.98 * np.asarray(chain.velocity_limits) * self.period
+        self._tick_speed = np.minimum(0.98 * np.asarray(chain.velocity_limits), JOINT_SPEED) * self.period
         self._tick_rise = 0.98 * np.asarray(robot.limits.acceleration) * self.period**2
         self.reset(np.asarray(robot.tuck, dtype=np.float64))
 
@@ -107,7 +114,6 @@ class Pursuit:
         limits, period = self._limits, self.period
         self.joints = np.array(joints, dtype=np.float64)
         self._joint_step = np.zeros(len(self.joints))
-        self._solved = self.joints
         self._solver.reset(self.joints)
         self._clearance = self._distance(self.joints)
         self.pose: Pose = np.array(self._chain.fk(self.joints))
@@ -128,15 +134,27 @@ class Pursuit:
     def tick(self, goal: Optional[Pose]) -> Vector:
         """The joints (n,) rad of the next tick on the way to ``goal`` (4, 4), or of coming to rest where it is None."""
         self._step_pose(goal)
-        joints = self._step_joints(np.asarray(self._solver.solve(self.pose)))
+        wanted = np.asarray(self._solver.solve(self.pose))
+        report = self._solver.report
+        exact = report.position_error < EXACT[0] and report.orientation_error < EXACT[1]
+        joints = self._step_joints(wanted, exact)
         distance = self._distance(joints)
         if distance < 0.0 and distance < self._clearance - 1e-6:
             self.reset(self.joints)
             return self.joints
+        behind = float(np.max(np.abs(joints - wanted))) > SYNCHRONOUS
+        if behind:
+            self._solver.reset(joints)
+        before, actual = np.asarray(self._chain.fk(self.joints)), np.asarray(self._chain.fk(joints))
         self._clearance = distance
         self._joint_step, self.joints = joints - self.joints, joints
         self._still = self._still + 1 if float(np.max(np.abs(self._joint_step))) < SETTLED else 0
-        self._keep_near(np.asarray(self._chain.fk(joints)))
+        if behind and exact:  # the stepped pose goes on from the joints' pose as fast as that moves
+            self.pose = actual
+            self._glide.step = actual[:3, 3] - before[:3, 3]
+            self._turn.step = np.asarray(matrix_to_rotation_vector(actual[:3, :3] @ before[:3, :3].T))
+        else:
+            self._keep_near(actual)
         return joints
 
     def _step_pose(self, goal: Optional[Pose]) -> None:
@@ -150,18 +168,24 @@ class Pursuit:
             pose[:3, 3] + self._glide.advance(way),
         )
 
-    def _step_joints(self, wanted: Vector) -> Vector:
-        """``wanted`` where the limits allow it; else it is caught up with, braking in time."""
-        ahead = wanted - self._solved  # the solver's own step
-        self._solved = wanted
-        gap = wanted - self.joints - ahead
-        most = braking_step(np.abs(gap), self._tick_rise)
-        step = ahead + np.clip(gap, -most, most)
-        step = np.clip(step, -self._tick_speed, self._tick_speed)
-        step = np.clip(step, self._joint_step - self._tick_rise, self._joint_step + self._tick_rise)
+    def _step_joints(self, wanted: Vector, exact: bool) -> Vector:
+        """``wanted`` (n,) rad where the limits allow it, else what they allow.
+
+        A solution that is not ``exact`` is the nearest to a pose out of reach: the joints come to rest there, without
+        the overshoot that makes them hunt for it.
+        """
+        way, rise = wanted - self.joints, self._tick_rise
+        most = self._tick_speed
+        if not exact and np.any(np.abs(way - self._joint_step) > rise):
+            most = np.minimum(most, braking_step(np.abs(way), rise))
+        step = np.clip(np.clip(way, -most, most), self._joint_step - rise, self._joint_step + rise)
         lower = np.minimum(self._chain.lower, self.joints)
         upper = np.maximum(self._chain.upper, self.joints)
-        return np.clip(self.joints + step, lower, upper)
+        joints = np.clip(self.joints + step, lower, upper)
+        travel = float(np.linalg.norm(self._chain.fk(joints)[:3, 3] - self._chain.fk(self.joints)[:3, 3]))
+        if travel > LONGEST_STEP:
+            joints = self.joints + (joints - self.joints) * (LONGEST_STEP / travel)
+        return joints
 
     def _keep_near(self, actual: Pose) -> None:
         """Takes the stepped pose back to at most :data:`LEAD` ahead of ``actual``."""
@@ -171,7 +195,9 @@ class Pursuit:
         if far > LEAD[0] or wide > LEAD[1]:
             turn = turn * min(1.0, LEAD[1] / max(wide, 1e-12))
             lead = lead * min(1.0, LEAD[0] / max(far, 1e-12))
-            self.pose = _pose(np.asarray(rotation_vector_to_matrix(turn)) @ actual[:3, :3], actual[:3, 3] + lead)
+            before, self.pose = self.pose, _pose(rotation_vector_to_matrix(turn) @ actual[:3, :3], actual[:3, 3] + lead)
+            self._glide.step = self._glide.step + self.pose[:3, 3] - before[:3, 3]
+            self._turn.step = self._turn.step + matrix_to_rotation_vector(self.pose[:3, :3] @ before[:3, :3].T)
 
     def _distance(self, joints: Vector) -> float:
         return float(clearance(self._chain, joints, self._obstacles).distance)

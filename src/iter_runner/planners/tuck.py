@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence
 
 import numpy as np
 
@@ -38,19 +38,20 @@ def straight_way(start: Vector, end: Vector) -> Vector:
     return way
 
 
-def lowest_point(chain: Chain, q: Vector) -> Tuple[float, str]:
-    """Height (m, in the chain's base) and link of the lowest point of everything that the joints move."""
+def lowest_points(chain: Chain, q: Vector) -> Dict[str, float]:
+    """Height (m, in the chain's base) of the lowest point of every link that the joints raise or lower.
+
+    What only the first joint turns is left out: it stands on the base.
+    """
     frames = chain.frames(q)
-    lowest, link = math.inf, ""
+    heights: Dict[str, float] = {}
     for capsule in chain.capsules:
-        if capsule.frame == 0:
+        if capsule.frame < 2:
             continue
         frame = frames[capsule.frame]
-        for point in (capsule.start, capsule.end):
-            height = float(frame[2, :3] @ point + frame[2, 3] - capsule.radius)
-            if height < lowest:
-                lowest, link = height, capsule.link
-    return lowest, link
+        lowest = min(float(frame[2, :3] @ point + frame[2, 3]) for point in (capsule.start, capsule.end))
+        heights[capsule.link] = min(heights.get(capsule.link, math.inf), lowest - capsule.radius)
+    return heights
 
 
 def what_is_unsafe(
@@ -64,7 +65,7 @@ def what_is_unsafe(
     """
     lower = np.minimum(chain.lower, way[0]) - 1e-9
     upper = np.maximum(chain.upper, way[0]) + 1e-9
-    floor = -math.inf if table_height is None else min(table_height, lowest_point(chain, way[0])[0])
+    floor = {link: min(table_height or 0.0, height) for link, height in lowest_points(chain, way[0]).items()}
     row, found = path_clearance(chain, way, obstacles)
     if found.distance < min(0.0, clearance(chain, way[0], obstacles).distance) - 1e-6:
         share = f"at {100.0 * row / (len(way) - 1):.0f} % of the way to the tucked pose"
@@ -79,9 +80,9 @@ def what_is_unsafe(
                 f"{chain.lower[joint]:.2f} to {chain.upper[joint]:.2f}"
             )
         if table_height is not None:
-            height, link = lowest_point(chain, q)
-            if height < floor - 1e-6:
-                return f"{share} {link} is at a height of {height:.3f} m, below the table at {table_height:.3f} m"
+            for link, height in lowest_points(chain, q).items():
+                if height < floor[link] - 1e-6:
+                    return f"{share} {link} is at a height of {height:.3f} m, below the table at {table_height:.3f} m"
     return ""
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from typing import TYPE_CHECKING, Callable, Dict
+from typing import TYPE_CHECKING, Dict
 
 import actionlib
 from actionlib_msgs.msg import GoalStatus
@@ -12,6 +11,7 @@ from control_msgs.msg import GripperCommandAction, GripperCommandGoal
 
 from iter_runner.clock import Clock
 from iter_runner.robot.arm import GripperReading
+from iter_runner.robot.ros_action import ActionCall, connected
 from iter_runner.run_control import Fault, RunControl
 
 if TYPE_CHECKING:
@@ -43,47 +43,38 @@ class RosGripper:
     def __init__(self, row: GripperRow, clock: Clock) -> None:
         self._row = row
         self._clock = clock
-        self._client = actionlib.SimpleActionClient(row.action, GripperCommandAction)
+        self._client = actionlib.ActionClient(row.action, GripperCommandAction)
 
     def connected(self) -> bool:
         """Whether the driver's action server is there."""
-        client = self._client.action_client
-        return bool(client.pub_goal.get_num_connections() and client.pub_cancel.get_num_connections())
+        return connected(self._client)
 
     def move(self, position: float, max_effort: float, control: RunControl) -> GripperReading:
         """See :class:`iter_runner.robot.arm.Gripper`. Fingers that an object stops have arrived (``stalled``)."""
         limit = time.monotonic() + CONNECT_TIME
-        while not self.connected():  # actionlib announces no connection; its topics connect within milliseconds
+        while not self.connected():  # rospy announces no connection; an action's topics connect within milliseconds
             if time.monotonic() > limit:
                 raise self._fault("has no server: is the gripper's driver running and its cable in?")
             control.sleep_until(self._clock.now() + 0.05)
-        finished = threading.Event()
-
-        def on_done(_state: int, _result: object) -> None:
-            finished.set()
-            control.notify()
-
         goal = GripperCommandGoal()
         goal.command.position = float(position)
-        goal.command.max_effort = float(max_effort) if max_effort > 0 else self._row.max_effort
-        self._client.send_goal(goal, done_cb=on_done)
+        goal.command.max_effort = float(max_effort)
+        call = ActionCall(self._client, goal, control)
+        give_up = time.monotonic() + 3 * ANSWER_TIME  # a simulated clock that has died has no deadline
         try:
-            answered = control.wait_for(self._answered_or_hopeless(finished), self._clock.now() + ANSWER_TIME)
-        except BaseException:
-            self._client.cancel_goal()  # the fingers stand still
-            raise
-        if not answered or not finished.is_set():
-            self._client.cancel_goal()
+            control.wait_for(lambda: call.finished or time.monotonic() > give_up, self._clock.now() + ANSWER_TIME)
+        finally:
+            call.cancel()  # whatever cut the wait short: the fingers stand still
+        if not call.finished:
             raise self._fault(
                 f"gave no answer within {ANSWER_TIME:.0f} s: look whether the gripper has power, then resume"
             )
-        state, result = self._client.get_state(), self._client.get_result()
-        if state != GoalStatus.SUCCEEDED or result is None:
-            text = self._client.get_goal_status_text()
-            name = ENDINGS.get(state, f"ended in state {state}")
+        result = call.result
+        if call.state != GoalStatus.SUCCEEDED or result is None:
+            ending = ENDINGS.get(call.state, f"ended in state {call.state}")
+            detail = f" ({call.text})" if call.text else ""
             raise self._fault(
-                f"to position {position:.3f} rad {name}{f' ({text})' if text else ''}: free the fingers and check the "
-                "gripper, then resume"
+                f"to position {position:.3f} rad {ending}{detail}: free the fingers and check the gripper, then resume"
             )
         return GripperReading(
             position=float(result.position),
@@ -91,11 +82,6 @@ class RosGripper:
             stalled=bool(result.stalled),
             reached_goal=bool(result.reached_goal),
         )
-
-    def _answered_or_hopeless(self, finished: threading.Event) -> Callable[[], bool]:
-        """True when the driver answered, or when its server vanished (a killed driver answers never)."""
-        limit = time.monotonic() + 3 * ANSWER_TIME  # a simulated clock that stands still has no deadline
-        return lambda: finished.is_set() or time.monotonic() > limit
 
     def _fault(self, what: str) -> Fault:
         return Fault("gripper", f"{self._row.name}: the action {self._row.action} {what}")

@@ -24,6 +24,7 @@ from ur_dashboard_msgs.msg import RobotMode, SafetyMode
 from iter_runner.clock import Clock, MonotonicClock
 from iter_runner.robot.arm import JointPath, JointReading, Vector
 from iter_runner.robot.joint_paths import central_velocities, remaining_path
+from iter_runner.robot.ros_action import ActionCall, connected
 from iter_runner.robot.script_servo import ScriptServo
 from iter_runner.robot.table import Robot, robot_driver
 from iter_runner.robot.urscript import STOP
@@ -149,12 +150,11 @@ class URArm:
         self._program_running: Optional[bool] = None
         self._script_displaced_program = False
         self._closed = threading.Event()
+        self._call: Optional[ActionCall] = None
 
         topic = driver.topic
         self._script_publisher = rospy.Publisher(topic("script_command"), String, queue_size=100, tcp_nodelay=True)
-        self._trajectory = actionlib.SimpleActionClient(
-            driver.action("follow_joint_trajectory"), FollowJointTrajectoryAction
-        )
+        self._trajectory = actionlib.ActionClient(driver.action("follow_joint_trajectory"), FollowJointTrajectoryAction)
         self._resend_program = rospy.ServiceProxy(driver.service("resend_robot_program"), Trigger)
         self._subscribers = [
             rospy.Subscriber(topic("robot_mode"), RobotMode, self._on_robot_mode),
@@ -312,7 +312,7 @@ class URArm:
             return str(self._driver.topic("robot_mode"))
         if self._safety_mode is None:
             return str(self._driver.topic("safety_mode"))
-        if not self._trajectory_server_connected():
+        if not connected(self._trajectory):
             return f"the action {self._driver.action('follow_joint_trajectory')}"
         if self._script_publisher.get_num_connections() == 0:
             return f"a subscriber of {self._driver.topic('script_command')}"
@@ -392,40 +392,34 @@ class URArm:
 
     def _run_trajectory(self, path: JointPath, control: RunControl) -> bool:
         """Runs one goal; True when it is done, False when a pause cut it short."""
-        finished = threading.Event()
-
-        def on_done(_state: int, _result: object) -> None:
-            finished.set()
-            control.notify()
-
-        self._trajectory.send_goal(trajectory_goal(self.joint_names, path), done_cb=on_done)
-        control.wait_for(lambda: finished.is_set() or control.paused)
-        if not finished.is_set():
-            self._trajectory.cancel_goal()
-            control.wait_for(finished.is_set)
-        state, result = self._trajectory.get_state(), self._trajectory.get_result()
-        if state == GoalStatus.SUCCEEDED and (
+        call = self._call = ActionCall(self._trajectory, trajectory_goal(self.joint_names, path), control)
+        control.wait_for(lambda: call.finished or control.paused)
+        if not call.finished:
+            call.cancel()
+            control.wait_for(lambda: call.finished)
+        result = call.result
+        if call.state == GoalStatus.SUCCEEDED and (
             result is None or result.error_code == FollowJointTrajectoryResult.SUCCESSFUL
         ):
             return True
-        if state in (GoalStatus.PREEMPTED, GoalStatus.RECALLED) and control.paused:
+        if call.taken_over and control.paused:
             return False
-        raise self._trajectory_fault(state, result)
+        raise self._trajectory_fault(call)
 
-    def _trajectory_fault(self, state: int, result: Optional[FollowJointTrajectoryResult]) -> Fault:
+    def _trajectory_fault(self, call: ActionCall) -> Fault:
         own = self.fault()
         if own is not None:  # why the controller gave up
             return own
-        text = self._trajectory.get_goal_status_text()
+        text, result = call.text, call.result
         code, meaning = "trajectory_rejected", "the controller refused the trajectory"
-        if state in (GoalStatus.PREEMPTED, GoalStatus.RECALLED):
+        if call.taken_over:
             code, meaning = "trajectory_preempted", "another node took the arm over"
-        elif state == GoalStatus.LOST:
+        elif call.state == GoalStatus.LOST:
             code, meaning = "driver_lost", "the controller forgot the trajectory: did the driver restart?"
         elif result is not None and result.error_code in TRAJECTORY_FAULTS:
             code, meaning = TRAJECTORY_FAULTS[result.error_code]
             text = result.error_string or text
-        elif state == GoalStatus.ABORTED:
+        elif call.state == GoalStatus.ABORTED:
             code, meaning = "trajectory_aborted", "the controller aborted the trajectory"
         detail = f" ({text})" if text else ""
         return Fault(code, f"{self._robot.name}: {meaning}{detail}; look at the arm, then resume or stop")
@@ -483,11 +477,7 @@ class URArm:
     def halt(self) -> None:
         """See :class:`iter_runner.robot.arm.Arm`."""
         with contextlib.suppress(Exception):
-            if self._trajectory.get_state() in (GoalStatus.PENDING, GoalStatus.ACTIVE):
-                self._trajectory.cancel_goal()
+            if self._call is not None:
+                self._call.cancel()
         with contextlib.suppress(Exception):
             self._send_script(STOP)
-
-    def _trajectory_server_connected(self) -> bool:
-        client = self._trajectory.action_client
-        return bool(client.pub_goal.get_num_connections() and client.pub_cancel.get_num_connections())
