@@ -14,7 +14,11 @@ import sys
 import time
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence
+from xml.etree import ElementTree
 
+from iter_runner.launch_check import LaunchError, check_launch
+from iter_runner.package import package_folder
+from iter_runner.plan.registry import did_you_mean
 from iter_runner.study.report import summarise_session
 from iter_runner.study.report_view import print_report
 from iter_runner.study.sessions import Session, SessionError, list_sessions
@@ -52,12 +56,23 @@ def parse_arguments(words: Sequence[str]) -> Dict[str, str]:
         ValueError: a word is none.
     """
     arguments = dict(DEFAULTS)
+    known = launch_arguments()
     for word in words:
         name, separator, value = word.partition(":=")
         if not separator or not name.isidentifier():
             raise ValueError(f"{word!r}: expected name:=value, an argument of main.launch such as robot:=ur3e")
+        if name not in known:
+            raise ValueError(
+                f"{word}: main.launch has no argument {name!r}, expected {did_you_mean(name, sorted(known))}"
+            )
         arguments[name] = value
     return arguments
+
+
+def launch_arguments() -> List[str]:
+    """The names of main.launch's arguments."""
+    launch = ElementTree.parse(package_folder() / "launch" / "main.launch")
+    return [str(arg.get("name")) for arg in launch.getroot().findall("arg") if arg.get("default") is not None]
 
 
 def launch_command(arguments: Dict[str, str], port: int) -> List[str]:
@@ -89,6 +104,7 @@ class Demo:
         self._environment = dict(os.environ, ROS_MASTER_URI=f"http://localhost:{port}", ROS_HOSTNAME="localhost")
         self._launch_command = launch_command(arguments, port)
         self._launch: Optional[subprocess.Popen] = None
+        self._failed_early = False
 
     def run(self) -> int:
         """Starts everything, runs the plan, ends everything; returns run_plan's exit code."""
@@ -104,6 +120,7 @@ class Demo:
             )
         try:
             if not self._master_is_up():
+                self._failed_early = True
                 return 1
             tool = subprocess.Popen(tool_command(self._arguments), env=self._environment)
             while True:
@@ -111,14 +128,15 @@ class Demo:
                     return tool.wait(timeout=0.2)
                 except subprocess.TimeoutExpired:
                     if self._launch.poll() is not None:
-                        tool.wait()
-                        return 1
+                        self._failed_early = True
+                        tool.send_signal(signal.SIGINT)
+                        return tool.wait()
         finally:
             self._end_launch()
 
     def failed_early(self) -> bool:
-        """Whether the launch ended by itself."""
-        return self._launch is not None and self._launch.returncode not in (None, 0, -signal.SIGINT, -signal.SIGTERM)
+        """Whether the launch ended before it was told to."""
+        return self._failed_early
 
     def log_tail(self) -> str:
         """The end of the nodes' output."""
@@ -158,6 +176,11 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     except ValueError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 2
+    try:
+        check_launch(arguments)
+    except LaunchError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
     if arguments.get("sessions"):
         os.environ["ITER_RUNNER_SESSIONS"] = arguments["sessions"]
     log = Path(os.environ.get("ROS_LOG_DIR") or Path(os.environ.get("ROS_HOME") or Path.home() / ".ros") / "log")
@@ -172,8 +195,9 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     demo = Demo(arguments, log)
     code = demo.run()
     made: List[Session] = [session for session in list_sessions() if session.name not in before]
-    if code != 0 and not made:
-        print(f"demo: nothing was run; the end of {log}:\n{demo.log_tail()}", file=sys.stderr)
+    if not made:
+        if demo.failed_early():
+            print(f"demo: the launch failed; the end of {log}:\n{demo.log_tail()}", file=sys.stderr)
         return 1
     try:
         for session in made[-1:]:

@@ -1,6 +1,6 @@
 """Looks at main.launch's arguments before any node starts, so that a wrong one is one clear line.
 
-``check_launch name:=value ...`` prints nothing and exits with 0 where they fit together, else with 1.
+``check_launch 'name:=value|name:=value|...'`` prints nothing and exits with 0 where they fit together, else with 1.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from iter_runner.plan.registry import did_you_mean
 from iter_runner.planners.table import PlannerError, check_fit
 from iter_runner.robot.table import RobotError, load_robot
+from iter_runner.sim.faults import FaultError, parse_faults
 
 BACKENDS = ("embedded", "gazebo", "ursim", "hardware")
 BUILT_BACKENDS = ("embedded",)
@@ -31,7 +32,15 @@ def check_launch(arguments: Mapping[str, str]) -> None:
     Raises:
         LaunchError: with the first thing that is wrong.
     """
-    for check in (_check_words, _check_numbers, _check_robot, _check_backend, _check_button, _check_plan):
+    for check in (
+        _check_words,
+        _check_numbers,
+        _check_robot,
+        _check_backend,
+        _check_faults,
+        _check_button,
+        _check_plan,
+    ):
         check(arguments)
 
 
@@ -53,6 +62,9 @@ def _check_numbers(arguments: Mapping[str, str]) -> None:
     ranges: Dict[str, Tuple[Callable[[float], bool], str]] = {
         "rate": (lambda value: 0 <= value <= 1000, "a number from 0 (as fast as it can) to 1000, times real time"),
         "speed": (lambda value: 0.01 <= value <= 1, "a number from 0.01 to 1, the arm's speed slider"),
+        "response_median": (lambda value: value > 0, "seconds above 0"),
+        "response_sigma": (lambda value: value >= 0, "a number from 0"),
+        "baud": (lambda value: value.is_integer() and value > 0, "a whole number of bits per second"),
         "seed": (lambda value: value.is_integer() and value >= 0, "a whole number"),
         "first_step": (lambda value: value.is_integer() and value >= 0, "a whole number, counted from 0"),
     }
@@ -89,6 +101,13 @@ def _check_backend(arguments: Mapping[str, str]) -> None:
         )
 
 
+def _check_faults(arguments: Mapping[str, str]) -> None:
+    try:
+        parse_faults(arguments.get("faults", ""))
+    except FaultError as error:
+        raise LaunchError(f"faults:={arguments.get('faults')}: {error}") from error
+
+
 def _check_button(arguments: Mapping[str, str]) -> None:
     button = arguments.get("button", BUTTONS[0])
     if arguments.get("participant", PARTICIPANTS[0]) != "human":
@@ -118,7 +137,7 @@ def _check_plan(arguments: Mapping[str, str]) -> None:
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Runs the check; returns the exit code."""
-    words: List[str] = list(sys.argv[1:] if arguments is None else arguments)
+    words: List[str] = "|".join(sys.argv[1:] if arguments is None else arguments).split("|")
     named: Dict[str, str] = {}
     for word in words:
         name, separator, value = word.partition(":=")
@@ -129,6 +148,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     try:
         check_launch(named)
     except LaunchError as error:
-        print(f"main.launch: {error}", file=sys.stderr)
+        print(f"\nERROR: {error}\n", file=sys.stderr)
         return 1
     return 0
