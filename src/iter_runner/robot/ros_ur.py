@@ -41,6 +41,9 @@ LOST_WALL = 3.0
 STANDSTILL = 0.002
 """rad/s below which a joint stands."""
 
+UNLOCKING = 1.0
+"""Seconds of wall time that a cleared stop may take to show in the driver's modes."""
+
 ROBOT_MODES: Dict[int, str] = {
     RobotMode.NO_CONTROLLER: "no controller",
     RobotMode.DISCONNECTED: "disconnected",
@@ -371,9 +374,11 @@ class URArm:
                 f"{self._robot.name}: waited {patience:.0f} s for {missing}: is the driver running? "
                 "(rosnode list; rostopic hz /joint_states)",
             )
-        fault = self.fault()
-        if fault is not None:
-            raise fault
+        # Who has just unlocked a stop need not wait for the driver to say so.
+        if not self.wait_until(lambda: self.fault() is None, control, UNLOCKING):
+            fault = self.fault()
+            if fault is not None:
+                raise fault
 
     def follow(self, path: JointPath, control: RunControl) -> None:
         """See :class:`iter_runner.robot.arm.Arm`. While the run is paused the arm stands; then the rest follows."""
