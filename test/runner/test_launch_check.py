@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict
+
+import pytest
+
+from iter_runner import demo
+from iter_runner.launch_check import LaunchError, check_launch, main
+
+GOOD: Dict[str, str] = {
+    "robot": "ur3e", "planner": "static", "backend": "embedded", "participant": "auto", "rate": "0", "speed": "0.3",
+    "seed": "7", "plan": "", "faults": "protective_stop@3", "exit_when_done": "True", "button": "keyboard",
+}  # fmt: skip
+
+
+def test_what_fits_together_passes() -> None:
+    check_launch(GOOD)
+    check_launch({})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("robot", "ur9", "ur3e"),
+        ("robot", "my_arm.yaml", "whole path"),
+        ("planner", "fast", "relaxed_ik"),
+        ("backend", "hardwear", "hardware"),
+        ("backend", "gazebo", "embedded"),
+        ("participant", "robot", "human"),
+        ("mode", "record", "replay"),
+        ("rate", "-1", "number from 0"),
+        ("rate", "nan", "number from 0"),
+        ("speed", "1.5", "0.01 to 1"),
+        ("seed", "1.5", "whole number"),
+        ("faults", "earthquake", "protective_stop"),
+        ("plan", "/nowhere.json", "/nowhere.json"),
+        ("plan", "/", "directory"),
+        ("rviz", "maybe", "true"),
+    ],
+)
+def test_what_does_not_is_named(name: str, value: str, words: str) -> None:
+    with pytest.raises(LaunchError) as caught:
+        check_launch({**GOOD, name: value})
+    assert str(caught.value).startswith(f"{name}:={value}")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("button", "missing"), [("serial", "port:="), ("topic", "button_topic:="), ("web", "not built")]
+)
+def test_a_button_needs_its_device(button: str, missing: str) -> None:
+    with pytest.raises(LaunchError, match=missing):
+        check_launch({"participant": "human", "button": button})
+    check_launch({"participant": "auto", "button": button})
+
+
+def test_a_plan_with_faults_does_not_launch(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"version": "1.0.0", "task": [{"name": "mvoe"}]}')
+    with pytest.raises(LaunchError, match="/task/0"):
+        check_launch({"plan": str(plan)})
+
+
+def test_the_tool_prints_one_error_and_exits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["robot:=ur5|rate:=10"]) == 0
+    assert main(["robot:=ur9|rate:=10"]) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.strip().startswith("ERROR: robot:=ur9")
+    assert main(["rubbish"]) == 2
+
+
+def test_the_demo_takes_the_launch_files_arguments() -> None:
+    arguments = demo.parse_arguments(["robot:=ur3e", "rate:=1", "mode:=capture", "first_step:=3"])
+    assert (arguments["robot"], arguments["planner"], arguments["rate"]) == ("ur3e", "relaxed_ik", "1")
+    launch = demo.launch_command(arguments, 12345)
+    assert launch[:6] == ["roslaunch", "-p", "12345", "iter_runner", "main.launch", "plan:="]
+    assert "robot:=ur3e" in launch
+    assert not any(word.startswith(("mode:=", "first_step:=")) for word in launch)
+    tool = demo.tool_command(arguments)
+    assert tool[3] == demo.DEFAULTS["plan"]
+    assert tool[tool.index("--mode") + 1] == "capture"
+    assert tool[tool.index("--first-step") + 1] == "3"
+
+
+@pytest.mark.parametrize("word", ["robot=ur5", "ur5", "robto:=ur5", ":=x"])
+def test_the_demo_refuses_what_is_no_argument(word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        demo.parse_arguments([word])
+
+
+def test_the_demo_runs_a_plan_that_is_there() -> None:
+    check_launch(demo.DEFAULTS)
