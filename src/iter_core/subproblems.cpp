@@ -7,57 +7,39 @@ namespace iter_core {
 
 namespace {
 
-// The angles at which a * cos + b * sin = c, or comes nearest to it. The root with the larger angle from the
-// direction (a, b) counted positively comes first. The residual is in the unit of a, b, c.
-TwoAngles solve_cosine(double a, double b, double c) {
-  const double squared = a * a + b * b;
-  const double amplitude = std::sqrt(squared);
-  const double direction = std::atan2(b, a);
-  TwoAngles result;
-  const double beyond = std::abs(c) - amplitude;
-  if (beyond >= 0) {
-    result.angle[0] = result.angle[1] = c >= 0 ? direction : std::atan2(-b, -a);
-    result.residual = beyond;
-    return result;
-  }
-  const double half = std::atan2(std::sqrt((amplitude - c) * (amplitude + c)), c);
-  result.angle[0] = direction + half;
-  result.angle[1] = direction - half;
-  return result;
-}
+// centre + cos(angle) * cosine + sin(angle) * sine.
+struct Circle {
+  Circle(const Eigen::Vector3d& point, const Eigen::Vector3d& axis)
+      : centre(axis * axis.dot(point)), cosine(point - centre), sine(axis.cross(point)) {}
+  Eigen::Vector3d at(double angle) const { return centre + std::cos(angle) * cosine + std::sin(angle) * sine; }
+  Eigen::Vector3d centre, cosine, sine;
+};
+
+Angles both(const UnitPair<double>& pair) { return {{angle_of(pair.at[0]), angle_of(pair.at[1])}, pair.residual}; }
 
 }  // namespace
 
-Circle::Circle(const Eigen::Vector3d& point, const Eigen::Vector3d& axis) {
-  sine = axis.cross(point);
-  cosine = sine.cross(axis);
-  centre = axis * axis.dot(point);
-  radius_squared = sine.squaredNorm();
+Angles circle_to_point(const Eigen::Vector3d& point, const Eigen::Vector3d& axis, const Eigen::Vector3d& target) {
+  const Circle circle(point, axis);
+  const double angle = angle_of(circle.sine.dot(target), circle.cosine.dot(target));
+  return {{angle, angle}, (circle.at(angle) - target).norm()};
 }
 
-OneAngle circle_to_point(const Circle& circle, const Eigen::Vector3d& target) {
-  OneAngle result;
-  result.angle = std::atan2(circle.sine.dot(target), circle.cosine.dot(target));
-  result.residual =
-      (circle.centre + std::cos(result.angle) * circle.cosine + std::sin(result.angle) * circle.sine - target).norm();
-  return result;
-}
-
-TwoAngles circle_to_sphere(const Circle& circle, const Eigen::Vector3d& centre, double radius) {
+Angles circle_to_sphere(const Eigen::Vector3d& point, const Eigen::Vector3d& axis, const Eigen::Vector3d& centre,
+                        double radius) {
   // |x - c|^2 = r^2 is linear in cos and sin, since |x| does not change.
-  const double constant = circle.centre.squaredNorm() + circle.radius_squared + centre.squaredNorm();
-  const double a = circle.cosine.dot(centre), b = circle.sine.dot(centre), o = circle.centre.dot(centre);
-  TwoAngles result = solve_cosine(a, b, 0.5 * (constant - radius * radius) - o);
-  if (result.residual > 0) {
-    const Eigen::Vector3d nearest =
-        circle.centre + std::cos(result.angle[0]) * circle.cosine + std::sin(result.angle[0]) * circle.sine;
-    result.residual = std::abs((nearest - centre).norm() - radius);
-  }
+  const Circle circle(point, axis);
+  const double k = 0.5 * (point.squaredNorm() + centre.squaredNorm() - radius * radius) - circle.centre.dot(centre);
+  Angles result = both(circle_to_plane<double>(circle.cosine.dot(centre), circle.sine.dot(centre), k));
+  if (result.residual > 0) result.residual = std::abs((circle.at(result.angle[0]) - centre).norm() - radius);
   return result;
 }
 
-TwoAngles circle_to_plane(const Circle& circle, const Eigen::Vector3d& normal, double offset) {
-  return solve_cosine(circle.cosine.dot(normal), circle.sine.dot(normal), offset - circle.centre.dot(normal));
+Angles circle_to_plane(const Eigen::Vector3d& point, const Eigen::Vector3d& axis, const Eigen::Vector3d& normal,
+                       double offset) {
+  const Circle circle(point, axis);
+  return both(
+      circle_to_plane<double>(circle.cosine.dot(normal), circle.sine.dot(normal), offset - circle.centre.dot(normal)));
 }
 
 }  // namespace iter_core

@@ -8,6 +8,7 @@
 #include "../collision.hpp"
 #include "../distances.hpp"
 #include "../relaxed_ik.hpp"
+#include "../subproblems.hpp"
 #include "arrays.hpp"
 
 namespace py = pybind11;
@@ -132,14 +133,25 @@ void bind_closed_form(py::module_& module) {
         const Input input(targets, {-1, 4, 4}, "targets");
         const py::ssize_t count = input.length(0);
         const Output q = empty(py::make_tuple(count, 8, 6)), exact = empty_bool(py::make_tuple(count, 8));
-        ClosedFormSolutions solutions;
-        for (py::ssize_t i = 0; i < count; ++i) {
-          self.solve(pose_from(input.data() + 16 * i), solutions);
-          std::copy(&solutions.q[0][0], &solutions.q[0][0] + 48, q.doubles() + 48 * i);
-          std::copy(solutions.exact, solutions.exact + 8, static_cast<bool*>(exact.data) + 8 * i);
-        }
+        self.solve_batch(input.data(), count, q.doubles(), static_cast<bool*>(exact.data));
         return py::make_tuple(q.array, exact.array);
       });
+}
+
+void bind_subproblems(py::module_& module) {
+  const auto tuple = [](const Angles& a) { return py::make_tuple(a.angle[0], a.angle[1], a.residual); };
+  module.def("circle_to_point", [tuple](py::handle point, py::handle axis, py::handle target) {
+    return tuple(
+        circle_to_point(vector_from(point, "point"), vector_from(axis, "axis"), vector_from(target, "target")));
+  });
+  module.def("circle_to_sphere", [tuple](py::handle point, py::handle axis, py::handle centre, double radius) {
+    return tuple(circle_to_sphere(vector_from(point, "point"), vector_from(axis, "axis"), vector_from(centre, "centre"),
+                                  radius));
+  });
+  module.def("circle_to_plane", [tuple](py::handle point, py::handle axis, py::handle normal, double offset) {
+    return tuple(
+        circle_to_plane(vector_from(point, "point"), vector_from(axis, "axis"), vector_from(normal, "normal"), offset));
+  });
 }
 
 Capsule capsule_from(py::handle start, py::handle end, double radius) {
@@ -328,6 +340,7 @@ PYBIND11_MODULE(iter_core, module) {
   bind_chain(module);
   bind_closed_form(module);
   bind_collision(module);
+  bind_subproblems(module);
   bind_objectives(module);
   bind_relaxed_ik(module);
 }
