@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """How the simulator's process starts, refuses to start, and ends."""
 
+import math
 import signal
 import subprocess
 import sys
@@ -43,22 +44,33 @@ class SimulatorProcessTest(unittest.TestCase):
 
     def test_sigterm_ends_it_cleanly(self):
         process = start("_robot:=ur3e", "_rate:=2")
-        message = rospy.wait_for_message("/joint_states", JointState, PATIENCE)
-        self.assertIn("elbow_joint", message.name)
-        process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=PATIENCE)
+        try:
+            rospy.wait_for_message("/joint_states", JointState, PATIENCE)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            output, _ = process.communicate(timeout=PATIENCE)
+            print(output)
         self.assertEqual(process.returncode, 0, output)
         self.assertNotIn("Traceback", output)
 
     def test_the_driver_dies_at_its_time(self):
         last = []
+        begin = math.ceil(rospy.get_param("/simulator/resume_clock", 0.0))
         subscriber = rospy.Subscriber("/clock", Clock, last.append, queue_size=None)
         process = start("_faults:=driver_dies@2.0", "_rate:=5")
         output, _ = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 1, output)
         self.assertNotIn("Traceback", output)
         subscriber.unregister()
-        self.assertAlmostEqual(last[-1].clock.to_sec(), 2.0, delta=0.1)
+        died_at = last[-1].clock.to_sec()
+        self.assertAlmostEqual(died_at - begin, 2.0, delta=0.1)
+        # Its successor's time goes on where its own ended.
+        subscriber = rospy.Subscriber("/clock", Clock, last.append, queue_size=None)
+        process = start("_faults:=driver_dies@0.5")
+        output, _ = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 1, output)
+        self.assertTrue(all(a.clock < b.clock for a, b in zip(last, last[1:])))
+        self.assertLess(last[-1].clock.to_sec(), died_at + 60.0)
 
 
 if __name__ == "__main__":

@@ -43,15 +43,20 @@ def test_ticks_between_publications_cost_few_waits(tick: float) -> None:
     assert stream(LockStep(1), 200, tick, 0, 1, math.ceil(tick)) <= 3
 
 
-def test_the_clock_is_held_only_from_the_second_target_on() -> None:
+def test_the_clock_is_held_from_the_first_target_on_when_it_has_run_out() -> None:
     lock = LockStep(1)
     assert not lock.holds(0)
-    lock.target_came(0, 1)
-    assert not lock.holds(10)
-    lock.target_came(1, 1)
+    lock.target_came(0, 5)
     assert lock.active
-    assert not lock.holds(1)
-    assert lock.holds(2)
+    assert not lock.holds(4)
+    assert lock.holds(5)
+
+
+def test_the_clock_is_held_only_where_it_has_been_published() -> None:
+    lock = LockStep(4)
+    lock.target_came(1, 4)
+    assert not lock.holds(5)
+    assert lock.holds(8)
 
 
 def test_a_stream_that_stopped_lets_the_clock_go() -> None:
@@ -75,10 +80,3 @@ def test_another_program_ends_the_stream() -> None:
     lock.target_came(1, 1)
     lock.other_came()
     assert not lock.holds(100)
-
-
-def test_targets_far_apart_are_no_stream() -> None:
-    lock = LockStep(1)
-    for now in (0, 100, 200):
-        lock.target_came(now, 1)
-        assert not lock.active

@@ -7,6 +7,7 @@ Parameters:
     ~faults (str, ""): what is to go wrong, e.g. ``protective_stop@3,stale_joint_states@5.0:2``; docs/simulator.md.
     ~unlock_delay (float, 0.0): s before a protective stop can be unlocked; real controllers want 5.
     ~finger_speed (float, 0.1): m/s of opening.
+    ~resume_clock (float, 0.0): s, where /clock begins; the node itself keeps it, for its successor.
 
 Publishes: /clock, /simulator/objects (iter_runner/Scene, latched), /simulator/markers
     (visualization_msgs/MarkerArray, latched), and the driver's topics; docs/simulator.md lists them.
@@ -18,6 +19,8 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
+import time
 from typing import Any, List
 
 import rospy
@@ -28,7 +31,7 @@ from iter_runner.sim.arm_model import arm_model
 from iter_runner.sim.controller import ArmModel
 from iter_runner.sim.faults import FaultError, parse_faults
 from iter_runner.sim.hand import HandModel
-from iter_runner.sim.ros_face import RosFace
+from iter_runner.sim.ros_face import FASTEST, RosFace
 from iter_runner.sim.workcell import Workcell
 
 START_OFFSETS = (0.3, 0.2, -0.3, 0.2, -0.3, 0.3)
@@ -84,7 +87,22 @@ def _make_face() -> RosFace:
         _number("unlock_delay", 0.0, 0.0),
     )
     rate = _number("rate", 1.0, 0.0)
-    return RosFace(cell, robot, robot_driver(robot), gripper, read_urdf(robot_urdf(robot)), rate)
+    begin = math.ceil(_number("resume_clock", 0.0, 0.0))
+    return RosFace(cell, robot, robot_driver(robot), gripper, read_urdf(robot_urdf(robot)), rate, begin)
+
+
+def _keep_clock(face: RosFace) -> None:
+    """Writes down where /clock may go on: time must not run backwards for the others when this node is started again.
+
+    It is ahead of the present by more than the clock gains until the next note.
+    """
+    ahead = 1.0 + (face.rate if face.rate > 0 else FASTEST)
+    while not rospy.is_shutdown():
+        try:
+            rospy.set_param("~resume_clock", face.time + ahead)
+        except (OSError, rospy.ROSException):
+            return  # the master has gone
+        time.sleep(0.5)
 
 
 def main() -> int:
@@ -98,6 +116,7 @@ def main() -> int:
     except (RobotError, FaultError, ParameterError) as error:
         rospy.logfatal("simulator: %s", error)
         return 1
+    threading.Thread(target=_keep_clock, args=(face,), name="keep_clock", daemon=True).start()
     face.run()
     return 0
 

@@ -23,34 +23,29 @@ class LockStep:
         self._hold_at = -1
         self._slack = 0
         self._tries = 0
-        self._targets = 0
-
-    @property
-    def active(self) -> bool:
-        """Whether a stream is under way."""
-        return self._targets >= 2
+        self.active = False
+        """Whether a stream is under way, as far as one can tell: any target may be the first of one."""
 
     def target_came(self, now: int, lasts: int) -> None:
         """A joint target arrived at cycle ``now`` that lasts so many cycles."""
-        if self._targets == 0 or now > self._hold_at + TRIES * self._period:
-            self._targets = 0
-        self._targets += 1
+        self.active = True
         self._tries = 0
         self._hold_at = -(-(now + lasts) // self._period) * self._period + self._slack
 
     def other_came(self) -> None:
         """Another program took the arm over: the stream is over."""
-        self._targets = 0
+        self.active = False
+        self._slack = 0
 
     def holds(self, now: int) -> bool:
         """Whether the clock has to wait before the cycle after ``now``."""
-        return self._targets >= 2 and now >= self._hold_at
+        return self.active and now >= self._hold_at
 
     def waited_in_vain(self) -> None:
         """The wait was long enough and nothing came."""
         self._tries += 1
         if self._tries >= TRIES:
-            self._targets = 0
+            self.active = False
             self._slack = 0
         else:
             self._hold_at += self._period

@@ -72,6 +72,8 @@ CLOCK_PERIOD = 0.008  # s between messages on /clock
 GRIPPER_PERIOD = 0.04  # s between joint states of the fingers
 SLOW_PERIOD = 0.1  # s between feedback, held objects' poses and wrenches
 STATUS_WALL = 0.2  # s of wall time between action status messages
+STATUS_KEPT_WALL = 5.0  # s of wall time for which they name a goal that has ended
+FASTEST = 200.0  # simulated seconds in a real one that ``rate`` 0 reaches at most, or nearly
 HOLD_WALL = 0.02  # s of wall time that the clock waits for a streamed target at most
 CATCH_UP_WALL = 0.05  # s that a simulation at another rate than 1 may make up after a delay
 SLEEP_WALL = 0.0005  # s ahead of the wall before it pays to sleep
@@ -155,12 +157,21 @@ class RosFace:
         robot, driver, gripper: the rows whose names it answers on.
         urdf: the robot's description, for the frames of scenes.
         rate: simulated seconds in a real one; 0 for as many as there can be.
+        begin: s on /clock at power-on, a whole number.
     """
 
     def __init__(
-        self, cell: Workcell, robot: Robot, driver: Driver, gripper: GripperRow, urdf: Urdf, rate: float = 1.0
+        self,
+        cell: Workcell,
+        robot: Robot,
+        driver: Driver,
+        gripper: GripperRow,
+        urdf: Urdf,
+        rate: float = 1.0,
+        begin: int = 0,
     ) -> None:
         self.cell = cell
+        self._begin_ns = begin * 1_000_000_000
         self.rate = rate
         self._robot = robot
         self._urdf = urdf
@@ -204,8 +215,11 @@ class RosFace:
             lambda goal: self._inbox.put(partial(self._gripper_cancel, goal)),
             auto_start=False,
         )
-        self._trajectory_server.start()
-        self._gripper_server.start()
+        for server in (self._trajectory_server, self._gripper_server):
+            server.start()
+            # How long a goal that has ended stays in the status, on a clock that may run many times faster than the
+            # result travels: a client that saw the status without its goal first would call the goal lost.
+            server.status_list_timeout = rospy.Duration.from_sec(STATUS_KEPT_WALL * (rate if rate > 0 else FASTEST))
 
     # ---- the names on the graph ----
 
@@ -413,8 +427,7 @@ class RosFace:
     # ---- what goes out ----
 
     def _now(self) -> rospy.Time:
-        seconds, nanoseconds = divmod(self.cell.controller.cycles * self._cycle_ns, 1_000_000_000)
-        return rospy.Time(seconds, nanoseconds)
+        return rospy.Time(*divmod(self._begin_ns + self.cell.controller.cycles * self._cycle_ns, 1_000_000_000))
 
     def _set_time(self) -> None:
         """This node's own ROS time: what actionlib and the log stamp with. It does not listen to its own clock."""
@@ -424,7 +437,7 @@ class RosFace:
         cell = self.cell
         controller = cell.controller
         cycles = controller.cycles
-        nanoseconds = cycles * self._cycle_ns
+        nanoseconds = self._begin_ns + cycles * self._cycle_ns
         if not cell.stale:
             q, v, order = controller.q, controller.v, self._order
             data = self._arm_packer.pack(nanoseconds, [q[j] for j in order], [v[j] for j in order])
@@ -537,6 +550,11 @@ class RosFace:
         return feedback
 
     # ---- the loop ----
+
+    @property
+    def time(self) -> float:
+        """The moment on /clock, s."""
+        return 1e-9 * self._begin_ns + self.cell.controller.time
 
     def run(self) -> None:
         """Steps the cell until the node is told to shut down."""
