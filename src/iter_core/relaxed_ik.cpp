@@ -11,6 +11,8 @@ namespace {
 constexpr double kPositionOff = 2e-3;
 constexpr double kOrientationOff = 1e-2;
 constexpr int kStalledSolves = 20;
+// What the collision terms cost in contact, about: weight 2, parabola 1e6, 3 mm of margin.
+constexpr double kGuardsInContact = 15;
 constexpr int kCooldownSolves = 100;
 // A branch works if its own minimum is this near to the goal.
 constexpr double kBranchPosition = 5e-4;
@@ -19,7 +21,10 @@ constexpr double kBranchOrientation = 2e-3;
 constexpr double kReconfigurationSpeed = 0.5;
 constexpr double kRampSolves = 25;
 constexpr double kReferenceStiffness = 6000;
-constexpr int kLongestReconfiguration = 4000;
+constexpr int kBlockedSolves = 100;  // without coming nearer: something is in the way
+constexpr int kWaySamples = 24;      // of the straight way to a branch, where collisions are looked for
+constexpr double kDetour = 1000;     // s, what a way that is not free costs
+constexpr double kSameBranch = 0.1;  // rad
 
 }  // namespace
 
@@ -44,6 +49,7 @@ void RelaxedIk::reset(const Eigen::VectorXd& q) {
   report_ = RelaxedIkReport();
   stalled_ = cooldown_ = reconfiguration_solves_ = 0;
   searching_ = false;
+  blocked_.clear();
 }
 
 void RelaxedIk::evaluate(const Problem& problem, Point& point) {
@@ -181,10 +187,13 @@ void RelaxedIk::search(const Pose& goal) {
     current_.q = seed;
     descend({&goal, &standing, nullptr});
     if (!on_target(goal)) return;
-    double cost = 0;
+    for (const Eigen::VectorXd& blocked : blocked_) {
+      if ((current_.q - blocked).cwiseAbs().maxCoeff() < kSameBranch) return;
+    }
+    double cost = way_is_free(goal, current_.q) ? 0 : kDetour;
     for (int i = 0; i < chain().size(); ++i) {
       const double velocity = chain().joints[i].velocity > 0 ? chain().joints[i].velocity : 1;
-      cost = std::max(cost, std::abs(current_.q[i] - history_.last[i]) / velocity);
+      cost += std::abs(current_.q[i] - history_.last[i]) / velocity;
     }
     if (best_.size() == 0 || cost < best_cost_) {
       best_cost_ = cost;
@@ -198,6 +207,19 @@ void RelaxedIk::search(const Pose& goal) {
   branch_ = best_;
   reference_ = history_.last;
   reconfiguration_solves_ = 1;
+  nearest_left_ = 1e300;
+  blocked_solves_ = 0;
+}
+
+bool RelaxedIk::way_is_free(const Pose& goal, const Eigen::VectorXd& to) {
+  // With the point itself as the reference only the guards are left in the objective.
+  double highest = 0;
+  for (int k = 1; k < kWaySamples; ++k) {
+    candidate_.q = history_.last + (to - history_.last) * (static_cast<double>(k) / kWaySamples);
+    evaluate({&goal, &history_, &candidate_.q}, candidate_);
+    highest = std::max(highest, candidate_.model.value);
+  }
+  return highest < kGuardsInContact;
 }
 
 bool RelaxedIk::follow_branch(const Pose& goal) {
@@ -208,10 +230,14 @@ bool RelaxedIk::follow_branch(const Pose& goal) {
   branch_ = current_.q;
   double left = 0;
   for (int i = 0; i < chain().size(); ++i) left = std::max(left, std::abs(branch_[i] - history_.last[i]));
-  if (!on_target(goal) || left < 1e-3 || ++reconfiguration_solves_ > kLongestReconfiguration) {
+  blocked_solves_ = left < nearest_left_ - 1e-4 ? 0 : blocked_solves_ + 1;
+  nearest_left_ = std::min(nearest_left_, left);
+  if (blocked_solves_ > kBlockedSolves) blocked_.push_back(branch_);
+  if (!on_target(goal) || left < 1e-3 || blocked_solves_ > kBlockedSolves) {
     reconfiguration_solves_ = 0;
     return false;
   }
+  ++reconfiguration_solves_;
   return true;
 }
 

@@ -62,9 +62,9 @@ class RelaxedIk {
   bool on_target(const Pose& goal) const;
 
   // The way to another branch: first one seed a solve is tried, then the joints move to the nearest that works.
-  void watch(bool at_speed_limit);
   void search(const Pose& goal);
   bool follow_branch(const Pose& goal);
+  bool way_is_free(const Pose& goal, const Eigen::VectorXd& to);
   void advance_reference();
 
   KinematicsSolver kinematics_;
@@ -83,11 +83,14 @@ class RelaxedIk {
   std::vector<Eigen::VectorXd> seeds_;
   size_t next_seed_ = 0;
   bool searching_ = false;
-  double best_cost_ = 0;       // of the branches found so far: how long the slowest joint takes, s
+  double best_cost_ = 0;       // of the branches found so far: how long their joints' ways take, s
   Eigen::VectorXd best_;       // the branch; size 0: none yet
   Eigen::VectorXd branch_;     // the branch on the way to, kept on the moving goal
   Eigen::VectorXd reference_;  // runs ahead of the joints towards branch_
   int reconfiguration_solves_ = 0;
+  int blocked_solves_ = 0;                // on the way, without coming nearer to branch_
+  double nearest_left_ = 0;               // the smallest joint distance from branch_ so far, rad
+  std::vector<Eigen::VectorXd> blocked_;  // branches that turned out to be behind something
 };
 
 }  // namespace iter_core

@@ -29,7 +29,7 @@ SELF_MARGIN = 0.005
 """m: links that are nearer to each other are pushed apart."""
 OBSTACLE_MARGIN = 0.003
 """m: links nearer to an obstacle are pushed away."""
-STIFFNESS = 1e5
+STIFFNESS = 1e6
 """Parabola of the two collision grooves: at contact they outweigh the pull of a goal far behind the obstacle."""
 
 
