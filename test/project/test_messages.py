@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # As in Noetic: what `rosmsg md5` and `rossrv md5` print there.
 MESSAGES = {
+    "relaxed_ik_ros1/EEPoseGoals": "53bcbdf6cd22e9cc87da1de741a651ce",  # of its main branch; never released
     "control_msgs/FollowJointTrajectoryAction": "bc4f9b743838566551c0390c65f1a248",
     "control_msgs/FollowJointTrajectoryActionGoal": "cff5c1d533bf2f82dd0138d57f4304bb",
     "control_msgs/FollowJointTrajectoryGoal": "69636787b6ecbde4d61d711979bc7ecb",
@@ -35,7 +36,7 @@ SERVICES = {
     "ur_dashboard_msgs/IsProgramRunning": "290f0cb02c3a44353957f0a92f954209",
     "ur_dashboard_msgs/Load": "abbee7d5c683c0b3af261ba331da1fbb",
 }
-COVERED = ("control_msgs", "ur_dashboard_msgs", "ur_msgs")
+COVERED = ("control_msgs", "relaxed_ik_ros1", "ur_dashboard_msgs", "ur_msgs")
 
 
 def _md5(name: str, kind: str) -> str:
