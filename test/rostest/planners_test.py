@@ -29,7 +29,7 @@ ROBOT = load_robot("ur3e")
 CHAIN = load_chain(ROBOT)
 DRIVER = robot_driver(ROBOT)
 PLANNERS = ("relaxed_ik", "static", "ur")
-SLOW = {"speed": 0.25}  # the simulation runs ahead of a test on a busy machine
+SLOW = {"speed": 0.15}  # the simulation runs ahead of a test on a busy machine
 
 
 def pose(x, y, z, yaw=0.0):
@@ -46,17 +46,22 @@ class PlannersTest(unittest.TestCase):
         cls.arm = URArm(ROBOT, cls.clock)
         cls.gripper = RosGripper(load_gripper(ROBOT.gripper), cls.clock)
         cls.planners = {name: load_planner(name, ROBOT, CHAIN) for name in PLANNERS}
-        cls.inject = rospy.Publisher("/simulator/inject_fault", String, queue_size=1)
+        cls.inject = rospy.Publisher("/simulator/inject_fault", String, queue_size=1, tcp_nodelay=True)
 
     def setUp(self):
         self.control = RunControl(self.clock)
+        self.arm.wait_until(lambda: not self.arm.what_is_missing(), self.control, 30.0)
+        if self.arm.fault() is not None:  # what the test before has left
+            rospy.ServiceProxy(DRIVER.service("unlock_protective_stop"), Trigger)()
         self.arm.report_fault = self.control.report_fault
         self.arm.make_ready(self.control, 30.0)
 
     def tearDown(self):
+        self.control.stop()
         self.arm.report_fault = None
         self.arm.halt()
-        self.stand()
+        if self.arm.fault() is None:
+            self.stand()
 
     def stand(self):
         control = RunControl(self.clock)
@@ -80,7 +85,7 @@ class PlannersTest(unittest.TestCase):
             except (Fault, Stopped, AssertionError) as error:
                 outcome.append(error)
 
-        thread = threading.Thread(target=work)
+        thread = threading.Thread(target=work, daemon=True)
         thread.start()
 
         def join():
@@ -116,6 +121,7 @@ class PlannersTest(unittest.TestCase):
         join = self.in_background(name, q, goal)
         self.wait_for_motion()
         self.control.pause()
+        self.control.sleep_until(self.clock.now() + 2.0)
         stood = self.stand()
         self.control.sleep_until(self.clock.now() + 1.0)
         np.testing.assert_allclose(self.arm.reading().positions, stood, atol=1e-3)
@@ -199,6 +205,16 @@ class PlannersTest(unittest.TestCase):
         self.assertEqual(stuck.exception.code, "gripper")
         self.assertIn("/gripper_command", stuck.exception.message)
         self.gripper.move(0.0, 50.0, self.control)
+
+    def test_zz_a_dead_driver_is_lost(self):
+        """Last: the simulator does not come back."""
+        q = self.move("static", self.stand(), pose(-0.15, 0.26, 0.22)).positions[-1]
+        join = self.in_background("static", q, pose(0.15, 0.26, 0.28))
+        self.wait_for_motion()
+        self.inject.publish(String("driver_dies"))
+        fault = join()
+        self.assertIsInstance(fault, Fault)
+        self.assertEqual(fault.code, "driver_lost")
 
 
 # One test a planner: rostest's report loses what fails in a subTest.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
@@ -10,7 +11,7 @@ import numpy as np
 
 from iter_runner.kinematics import Obstacles, path_clearance
 from iter_runner.planners.base import Unreachable
-from iter_runner.planners.inverse import Branches, Solution, refine
+from iter_runner.planners.inverse import Branches, Solution, nearest_turn, refine
 from iter_runner.planners.line import Line, Pose
 from iter_runner.planners.options import MoveOptions
 from iter_runner.planners.profile import Profile, time_optimal
@@ -166,12 +167,14 @@ class Router:
         try:
             return [self._joint_route(start, target, reason)]
         except _Blocked as direct:
-            try:
-                retreat = self._straight(start, self._tuck)
-                return [replace(retreat, reason=reason), self._joint_route(self._tuck, target, reason)]
-            except _Blocked:
-                prefix = f"{reason}; " if reason else ""
-                raise Unreachable(f"{prefix}in joint space {direct}, and so on every way") from None
+            # The tucked pose without unwinding the wrists, else as its row has it.
+            for via in (nearest_turn(self.chain, self._tuck, start), self._tuck):
+                with contextlib.suppress(_Blocked):
+                    if via is not None:
+                        retreat = replace(self._straight(start, via), reason=reason)
+                        return [retreat, self._joint_route(via, target, reason)]
+            prefix = f"{reason}; " if reason else ""
+            raise Unreachable(f"{prefix}in joint space {direct}, and so on every way") from None
 
     def _joint_route(self, start: Vector, target: Pose, reason: str) -> Route:
         ends = [solution.positions for solution in self.solutions(start, target)]
