@@ -223,6 +223,7 @@ def make_goal(options: argparse.Namespace) -> RunPlanGoal:
         if options.resume is not None:
             session = find_session(options.resume or None)
             plan = plan or _plan_of(session)
+            _check_same_plan(session, plan)
             if options.first_step is None:
                 goal.first_step = _first_step(session)
     except (PlanError, SessionError) as error:
@@ -242,6 +243,19 @@ def _first_step(session: Session) -> int:
     if steps is not None and step >= steps:
         raise Failure(f"session {session.name} has done all its {steps} steps: there is nothing to resume")
     return step
+
+
+def _check_same_plan(session: Session, plan: Path) -> None:
+    """Steps of another plan are not the session's."""
+    from iter_runner.plan import load_plan, plan_hash
+    from iter_runner.primitives import REGISTRY
+
+    begun = next((event for event in read_journal(session.journal) if event.kind is EventKind.RUN_STARTED), None)
+    if begun is not None and plan_hash(load_plan(plan, REGISTRY)) != begun.data.get("plan_hash"):
+        raise Failure(
+            f"{plan} is not, or no longer, the plan of session {session.name}, whose copy is {session.plan}; "
+            "look at both, then give --first-step instead of --resume"
+        )
 
 
 def _plan_of(session: Session) -> Path:

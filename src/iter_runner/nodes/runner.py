@@ -98,6 +98,7 @@ class RunnerNode:
         self._lock = threading.RLock()
         self._goal: Optional[ServerGoalHandle] = None  # the one that is looked at or run
         self._engine: Optional[Engine] = None
+        self._journal: Optional[Journal] = None
         self._stop_asked = False
         self._worker: Optional[threading.Thread] = None
         self._wait_for_arm = bool(rospy.get_param("~wait_for_arm", True))
@@ -158,7 +159,7 @@ class RunnerNode:
                 plan, first_step = self._checked_plan(handle.get_goal())
                 steps = len(plan.steps)
                 engine, session = self._prepare(plan, first_step, handle.get_goal())
-            except (Refused, SessionError, JournalError) as error:
+            except (Refused, SessionError, JournalError, Fault) as error:
                 self._release()
                 self._refuse(handle, str(error))
                 return
@@ -188,6 +189,9 @@ class RunnerNode:
             self._engine = None
             self._goal = None
             self._arm.report_fault = None
+            if self._journal is not None:
+                self._journal.close()
+                self._journal = None
             self._show_idle()
 
     def _refuse(self, handle: ServerGoalHandle, reason: str) -> None:
@@ -263,17 +267,19 @@ class RunnerNode:
         scene = SceneModel(objects, frames)
         scene.advance(plan.steps[:first_step])
         planner = load_planner(self._planner, self._robot, self._chain, _obstacles(scene))
+        self._advertise(plan)
         self._set_speed()
         candidates = self._start_candidates()
         plan_json = json.dumps(plan.document, indent=2, ensure_ascii=False) + "\n"
         session = sessions.create_session(plan_json, study, participant_id, condition)
         control = RunControl(self._clock)
         self._arm.report_fault = control.report_fault
+        self._journal = Journal(session.journal)
         engine = Engine(
             steps=plan.steps,
             rig=Rig(self._arm, self._gripper, planner, self._chain, frames, self._workcell),
             control=control,
-            log=EventLog(session.name, Journal(session.journal), self._publish_event, self._clock),
+            log=EventLog(session.name, self._journal, self._publish_event, self._clock),
             save_path=self._path_saver(session),
             header={
                 "title": plan.title,
@@ -298,7 +304,8 @@ class RunnerNode:
         self._begin_scene(plan, tool_frame, scene, first_step)
         return engine, session
 
-    def _begin_scene(self, plan: Plan, tool_frame: str, scene: SceneModel, first_step: int) -> None:
+    def _advertise(self, plan: Plan) -> None:
+        """Makes the publishers of what the plan publishes, so that whoever listens has connected by then."""
         for planned in plan.steps:
             topic = getattr(planned.step, "topic", None)
             if topic is not None:
@@ -306,6 +313,8 @@ class RunnerNode:
                     self._workcell.topics.advertise(topic, getattr(planned.step, "full_type", "std_msgs/String"))
                 except Fault as fault:
                     raise Refused(f"{planned.pointer}: {fault.message}") from fault
+
+    def _begin_scene(self, plan: Plan, tool_frame: str, scene: SceneModel, first_step: int) -> None:
         # A run that goes on where another ended leaves the blocks where that one left them.
         scene_of, known = f"{plan_hash(plan)} {tool_frame}", rospy.get_param(SCENE_PARAMETER, "")
         self._workcell.begin(
