@@ -11,7 +11,7 @@ import json
 import sys
 from typing import Any, Callable, Dict, Iterator, List
 
-from bench import closed_form, relaxed_ik, start_up
+from bench import closed_form, relaxed_ik, start_up, stream_jitter
 
 Bench = Callable[[], Iterator[Dict[str, Any]]]
 
@@ -22,6 +22,7 @@ BENCHES: Dict[str, Bench] = {
     "relaxed_ik_track": relaxed_ik.track,
     "relaxed_ik_cold": relaxed_ik.cold,
     "import_to_first_solve": start_up.import_to_first_solve,
+    "stream_jitter": stream_jitter.stream_jitter,
 }
 
 
