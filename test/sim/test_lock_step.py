@@ -1,46 +1,56 @@
 from __future__ import annotations
 
-import math
+import random
+from typing import Callable, Tuple
 
 import pytest
 
 from iter_runner.sim.lock_step import TRIES, LockStep
 
 
-def stream(lock: LockStep, ticks: int, tick: float, offset: float, period: int, lasts: int) -> int:
-    """A streamer that ticks every ``tick`` cycles against the lock; how many waits were in vain.
+def stream(
+    period: int, tick: float, error: Callable[[], float] = lambda: 0.0, late: int = 0, ticks: int = 400
+) -> Tuple[int, int]:
+    """A streamer against the lock: how many waits were in vain, and the cycles that went by.
 
-    It sees the clock only at publications (multiples of ``period`` cycles), and answers as long as the clock is held.
+    It sees the clock only at publications (multiples of ``period`` cycles); its ticks are ``tick`` cycles apart, give
+    or take a rounding ``error``, and it begins ``late`` ticks behind them.
     """
-    in_vain = 0
-    now = 0
-    sent = 0
+    lock = LockStep(period)
+    in_vain = now = sent = 0
     while sent < ticks:
         seen = now - now % period
-        while sent < ticks and sent * tick + offset <= seen:
-            lock.target_came(now, lasts)
+        if (sent - late) * tick + error() <= seen and (sent == 0 or lock.holds(now) or not late):
+            lock.target_came(now, tick)
             sent += 1
-        if lock.holds(now):
+        elif lock.holds(now):
             lock.waited_in_vain()
             in_vain += 1
         else:
             now += 1
-    return in_vain
+    return in_vain, now
 
 
-def test_a_streamer_in_step_is_never_waited_for_in_vain() -> None:
-    assert stream(LockStep(1), 100, 1, 0, 1, 1) == 0
-    assert stream(LockStep(4), 100, 4, 0, 4, 4) == 0
+@pytest.mark.parametrize(("period", "tick"), [(1, 1), (4, 4), (1, 1.25), (4, 5), (1, 2.5), (4, 3.7)])
+def test_a_streamer_in_step_costs_hardly_a_wait(period: int, tick: float) -> None:
+    in_vain, cycles = stream(period, tick)
+    assert in_vain <= 2
+    assert cycles == pytest.approx(400 * tick, abs=3 * period + tick)
 
 
-def test_a_streamer_a_rounding_error_late_costs_one_wait() -> None:
-    assert stream(LockStep(1), 100, 1, 1e-9, 1, 1) <= 1
-    assert stream(LockStep(4), 100, 4, 1e-9, 4, 4) <= 1
+@pytest.mark.parametrize(("period", "tick"), [(1, 1), (4, 4), (1, 1.25)])
+def test_a_streamer_whose_ticks_round_either_way_costs_hardly_a_wait(period: int, tick: float) -> None:
+    random.seed(5)
+    in_vain, cycles = stream(period, tick, lambda: random.choice((-1e-9, 0.0, 1e-9)))
+    assert in_vain <= 2
+    assert cycles == pytest.approx(400 * tick, abs=3 * period + tick)
 
 
-@pytest.mark.parametrize("tick", [1.25, 1.6, 2.5])
-def test_ticks_between_publications_cost_few_waits(tick: float) -> None:
-    assert stream(LockStep(1), 200, tick, 0, 1, math.ceil(tick)) <= 3
+@pytest.mark.parametrize(("period", "tick"), [(1, 1), (4, 4), (1, 1.25), (4, 5)])
+def test_a_streamer_behind_its_ticks_gets_one_tick_of_the_clock_a_target(period: int, tick: float) -> None:
+    in_vain, cycles = stream(period, tick, late=10_000)
+    assert in_vain == 0
+    assert cycles == pytest.approx(400 * tick, abs=3 * period + tick)
 
 
 def test_the_clock_is_held_from_the_first_target_on_when_it_has_run_out() -> None:
@@ -59,6 +69,13 @@ def test_the_clock_is_held_only_where_it_has_been_published() -> None:
     assert lock.holds(8)
 
 
+def test_a_burst_of_targets_does_not_let_the_clock_run_away() -> None:
+    lock = LockStep(1)
+    for _ in range(20):
+        lock.target_came(7, 1)
+    assert lock.holds(9)
+
+
 def test_a_stream_that_stopped_lets_the_clock_go() -> None:
     lock = LockStep(1)
     lock.target_came(0, 1)
@@ -69,7 +86,8 @@ def test_a_stream_that_stopped_lets_the_clock_go() -> None:
         if lock.holds(now):
             lock.waited_in_vain()
             waits += 1
-        now += 1
+        else:
+            now += 1
     assert waits == TRIES
     assert not lock.holds(now)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 TRIES = 3
 """Waits in a row that bring nothing before the stream counts as over."""
 
@@ -10,9 +12,10 @@ class LockStep:
     """Says when the clock has to wait for the next target of a stream.
 
     A streamer ticks on /clock: it can send the next target only once the moment of its tick has been published. So the
-    clock is held right after the first publication at which the present target has run out. A streamer whose ticks fall
-    a rounding error behind a publication needs one publication more: where waiting brought nothing, the clock goes on
-    to the next one and waits there, and stays that much behind once a target has come.
+    clock is held right after the first publication at which the present target has run out, counted from when the one
+    before it ran out: a streamer that is slower than the clock gets the clock at its own pace, a tick for each target.
+    One whose ticks fall a rounding error behind a publication needs one publication more: where waiting brought
+    nothing, the clock goes on to the next one and waits there, and stays that much behind for the rest of the stream.
 
     Args:
         period: controller cycles between publications of /clock.
@@ -20,22 +23,25 @@ class LockStep:
 
     def __init__(self, period: int) -> None:
         self._period = period
-        self._hold_at = -1
-        self._slack = 0
+        self._runs_out = 0.0
+        self._hold_at = 0
         self._tries = 0
         self.active = False
         """Whether a stream is under way, as far as one can tell: any target may be the first of one."""
 
-    def target_came(self, now: int, lasts: int) -> None:
+    def target_came(self, now: int, lasts: float) -> None:
         """A joint target arrived at cycle ``now`` that lasts so many cycles."""
-        self.active = True
+        if self.active and now <= self._hold_at:
+            self._runs_out = min(self._runs_out + lasts, now + lasts + self._period)
+        else:
+            self._runs_out = now + lasts
+        self._hold_at = math.ceil(self._runs_out / self._period - 1e-6) * self._period
         self._tries = 0
-        self._hold_at = -(-(now + lasts) // self._period) * self._period + self._slack
+        self.active = True
 
     def other_came(self) -> None:
         """Another program took the arm over: the stream is over."""
         self.active = False
-        self._slack = 0
 
     def holds(self, now: int) -> bool:
         """Whether the clock has to wait before the cycle after ``now``."""
@@ -44,9 +50,7 @@ class LockStep:
     def waited_in_vain(self) -> None:
         """The wait was long enough and nothing came."""
         self._tries += 1
+        self._runs_out += self._period
+        self._hold_at += self._period
         if self._tries >= TRIES:
             self.active = False
-            self._slack = 0
-        else:
-            self._hold_at += self._period
-            self._slack = min(self._slack + self._period, self._period)

@@ -94,7 +94,7 @@ class DirectPublisher:
 
     def write(self, data: bytes) -> None:
         """Writes one message with its length in front to every subscriber."""
-        for connection in self._publisher.impl.connections:
+        for connection in self._publisher.impl.connections or ():  # None once rospy has shut down
             sock = connection.socket
             if sock is None:
                 continue
@@ -354,7 +354,7 @@ class RosFace:
             return
         if lasts > 0.0:
             controller = self.cell.controller
-            self._lock_step.target_came(controller.cycles, max(1, round(lasts / controller.cycle)))
+            self._lock_step.target_came(controller.cycles, lasts / controller.cycle)
         else:
             self._lock_step.other_came()
 
@@ -558,6 +558,13 @@ class RosFace:
 
     def run(self) -> None:
         """Steps the cell until the node is told to shut down."""
+        try:
+            self._loop()
+        except rospy.ROSException:
+            if not rospy.is_shutdown():  # publishers close while the last cycle runs
+                raise
+
+    def _loop(self) -> None:
         # A callback thread gets the interpreter this soon even while the loop is busy.
         sys.setswitchinterval(0.0005)
         period = self.cell.controller.cycle / self.rate if self.rate > 0 else 0.0
