@@ -32,7 +32,7 @@ FORBIDDEN: Dict[str, Set[str]] = {
 }
 ROS = {"rospy", "actionlib", "rosgraph", "tf2_ros"}
 # A tool's main hands work to the rooms above its own: where a person starts it is where it belongs.
-TOOLS = {"plan/check_tool.py", "plan/schema.py", "study/report_tool.py"}
+TOOLS = {"plan/check_tool.py", "plan/reach_map_tool.py", "plan/schema.py", "study/report_tool.py"}
 
 
 def modules() -> List[Path]:

@@ -6,8 +6,8 @@ namespace {
 
 // The numpy functions are looked up once and live as long as the interpreter.
 const py::object& numpy(const char* name) {
-  static const py::object* empty_function = new py::object(py::module_::import("numpy").attr("empty"));
-  static const py::object* contiguous = new py::object(py::module_::import("numpy").attr("ascontiguousarray"));
+  static const py::object* empty_function = new py::object(py::module::import("numpy").attr("empty"));
+  static const py::object* contiguous = new py::object(py::module::import("numpy").attr("ascontiguousarray"));
   return name[0] == 'e' ? *empty_function : *contiguous;
 }
 
@@ -21,7 +21,7 @@ Output writable(py::object array) {
 
 }  // namespace
 
-Input::Input(py::handle object, std::initializer_list<py::ssize_t> shape, const char* name) {
+Input::Input(py::handle object, std::initializer_list<Py_ssize_t> shape, const char* name) {
   const auto acquire = [&](py::handle from) {
     if (!PyObject_CheckBuffer(from.ptr())) return false;
     if (PyObject_GetBuffer(from.ptr(), &view_, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
@@ -38,7 +38,7 @@ Input::Input(py::handle object, std::initializer_list<py::ssize_t> shape, const 
   }
   bool fits = view_.ndim == static_cast<int>(shape.size());
   for (int i = 0; fits && i < view_.ndim; ++i) {
-    const py::ssize_t expected = shape.begin()[i];
+    const Py_ssize_t expected = shape.begin()[i];
     fits = expected < 0 || expected == view_.shape[i];
   }
   if (!fits) {

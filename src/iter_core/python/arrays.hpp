@@ -15,12 +15,12 @@ namespace py = pybind11;
 class Input {
  public:
   // shape: -1 takes any length there. `name` is for the message of the ValueError that another shape raises.
-  Input(py::handle object, std::initializer_list<py::ssize_t> shape, const char* name);
+  Input(py::handle object, std::initializer_list<Py_ssize_t> shape, const char* name);
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
   const double* data() const { return static_cast<const double*>(view_.buf); }
-  py::ssize_t length(int dimension) const { return view_.shape[dimension]; }
+  Py_ssize_t length(int dimension) const { return view_.shape[dimension]; }
 
  private:
   py::object owner_;

@@ -47,13 +47,13 @@ py::object output_vector(const Eigen::VectorXd& values) {
   return output.array;
 }
 
-void check_finite(const double* values, py::ssize_t count, const char* name) {
-  for (py::ssize_t i = 0; i < count; ++i) {
+void check_finite(const double* values, Py_ssize_t count, const char* name) {
+  for (Py_ssize_t i = 0; i < count; ++i) {
     if (!std::isfinite(values[i])) throw py::value_error(std::string(name) + " holds a value that is not finite");
   }
 }
 
-void bind_chain(py::module_& module) {
+void bind_chain(py::module& module) {
   py::class_<KinematicsSolver>(module, "Chain")
       .def(py::init([](py::list joints, py::object tip) {
              Chain chain;
@@ -86,7 +86,7 @@ void bind_chain(py::module_& module) {
              const Input input(q, {-1, self.chain().size()}, "q");
              const Output output = empty(py::make_tuple(input.length(0), 4, 4));
              Kinematics at;
-             for (py::ssize_t i = 0; i < input.length(0); ++i) {
+             for (Py_ssize_t i = 0; i < input.length(0); ++i) {
                self.solve(input.data() + i * self.chain().size(), at);
                write_pose(at.tip, output.doubles() + 16 * i);
              }
@@ -114,7 +114,7 @@ void bind_chain(py::module_& module) {
       });
 }
 
-void bind_closed_form(py::module_& module) {
+void bind_closed_form(py::module& module) {
   py::class_<ClosedForm>(module, "ClosedForm")
       .def(py::init([](const KinematicsSolver& chain) { return ClosedForm(chain.chain()); }))
       .def("solve",
@@ -131,14 +131,14 @@ void bind_closed_form(py::module_& module) {
            })
       .def("solve_batch", [](const ClosedForm& self, py::handle targets) {
         const Input input(targets, {-1, 4, 4}, "targets");
-        const py::ssize_t count = input.length(0);
+        const Py_ssize_t count = input.length(0);
         const Output q = empty(py::make_tuple(count, 8, 6)), exact = empty_bool(py::make_tuple(count, 8));
         self.solve_batch(input.data(), count, q.doubles(), static_cast<bool*>(exact.data));
         return py::make_tuple(q.array, exact.array);
       });
 }
 
-void bind_subproblems(py::module_& module) {
+void bind_subproblems(py::module& module) {
   const auto tuple = [](const Angles& a) { return py::make_tuple(a.angle[0], a.angle[1], a.residual); };
   module.def("circle_to_point", [tuple](py::handle point, py::handle axis, py::handle target) {
     return tuple(
@@ -175,7 +175,7 @@ py::tuple distance_tuple(const Distance& d) {
   return py::make_tuple(d.distance, output_vector(d.first), output_vector(d.second), output_vector(d.normal));
 }
 
-void bind_collision(py::module_& module) {
+void bind_collision(py::module& module) {
   module.def("capsule_to_capsule", [](py::handle start, py::handle end, double radius, py::handle other_start,
                                       py::handle other_end, double other_radius) {
     return distance_tuple(
@@ -208,12 +208,12 @@ void bind_collision(py::module_& module) {
       .def("pair_distances",
            [](const CollisionModel& self, const KinematicsSolver& chain, py::handle q) {
              const Input input(q, {-1, chain.chain().size()}, "q");
-             const py::ssize_t columns = static_cast<py::ssize_t>(self.pairs().size());
+             const Py_ssize_t columns = static_cast<Py_ssize_t>(self.pairs().size());
              const Output output = empty(py::make_tuple(input.length(0), columns));
              Kinematics at;
              std::vector<Capsule> placed;
              double* next = output.doubles();
-             for (py::ssize_t i = 0; i < input.length(0); ++i) {
+             for (Py_ssize_t i = 0; i < input.length(0); ++i) {
                chain.solve(input.data() + i * chain.chain().size(), at);
                self.place(at, placed);
                for (const auto& [a, b] : self.pairs()) *next++ = capsule_to_capsule(placed[a], placed[b]).distance;
@@ -237,7 +237,7 @@ void bind_collision(py::module_& module) {
              const Input input(q, {-1, chain.chain().size()}, "q");
              const Output output = empty(py::int_(input.length(0)));
              Kinematics at;
-             for (py::ssize_t i = 0; i < input.length(0); ++i) {
+             for (Py_ssize_t i = 0; i < input.length(0); ++i) {
                chain.solve(input.data() + i * chain.chain().size(), at);
                output.doubles()[i] = self.nearest(at, world).distance.distance;
              }
@@ -245,7 +245,7 @@ void bind_collision(py::module_& module) {
            });
 }
 
-void bind_objectives(py::module_& module) {
+void bind_objectives(py::module& module) {
   py::class_<Objective, std::shared_ptr<Objective>>(module, "Objective")
       .def_readonly("name", &Objective::name)
       .def_readwrite("weight", &Objective::weight)
@@ -284,7 +284,7 @@ void bind_objectives(py::module_& module) {
              });
 }
 
-void bind_relaxed_ik(py::module_& module) {
+void bind_relaxed_ik(py::module& module) {
   py::class_<RelaxedIkReport>(module, "RelaxedIkReport")
       .def_readonly("position_error", &RelaxedIkReport::position_error)
       .def_readonly("orientation_error", &RelaxedIkReport::orientation_error)
@@ -312,10 +312,10 @@ void bind_relaxed_ik(py::module_& module) {
       .def("solve_path",
            [](RelaxedIk& self, py::handle targets) {
              const Input input(targets, {-1, 4, 4}, "targets");
-             const py::ssize_t count = input.length(0), n = self.chain().size();
+             const Py_ssize_t count = input.length(0), n = self.chain().size();
              check_finite(input.data(), 16 * count, "targets");
              const Output output = empty(py::make_tuple(count, n));
-             for (py::ssize_t i = 0; i < count; ++i) {
+             for (Py_ssize_t i = 0; i < count; ++i) {
                const Eigen::VectorXd& q = self.solve(pose_from(input.data() + 16 * i));
                std::copy(q.data(), q.data() + n, output.doubles() + n * i);
              }
