@@ -141,7 +141,8 @@ class Router:
             if not np.all(exact):
                 missed = int(np.argmin(exact))
                 raise NoLine(
-                    f"at {100 * (missed + 1) / len(poses):.0f} % of the straight line the arm, as it is bent, does not reach"
+                    f"at {100 * (missed + 1) / len(poses):.0f} % of the straight line the arm, bent as it is, does not "
+                    "reach the pose"
                 )
             last = refine(self.chain, way[-1], poses[-1])
             way[-1] = last.positions if last.exact else way[-1]
