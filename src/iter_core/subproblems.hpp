@@ -33,7 +33,7 @@ struct UnitPair {
 template <typename Real, typename Coefficient>
 ITER_CORE_INLINE Unit<Real> on_circle(const Coefficient& a, const Coefficient& b, const Real& k,
                                       const Coefficient& amplitude_squared, const Real& root, double side) {
-  const auto there = amplitude_squared > 0;
+  const auto there = amplitude_squared > 1e-290;  // below, its inverse is not a number any more
   const Coefficient scale = 1 / select(there, amplitude_squared, constant<Coefficient>(1));
   const Real c = (a * k - (side * b) * root) * scale, s = (b * k + (side * a) * root) * scale;
   if constexpr (sizeof(Coefficient) == sizeof(Real)) {

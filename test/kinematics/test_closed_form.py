@@ -63,6 +63,14 @@ def test_what_is_out_of_reach_gets_eight_finite_rows_of_the_right_orientation(na
     assert np.all(exact == (off < 1.5e-10)) or np.abs(off - 1e-10).min() < 1e-11
 
 
+def test_numbers_near_the_smallest_there_are_give_finite_rows() -> None:
+    for tiny in (0.0, 1e-320, 1e-200, 1e-157, 1e-150, 1e-100):
+        target = np.eye(4)
+        target[2, 0], target[0, 2], target[1, 3] = tiny, -tiny, tiny
+        for solver in SOLVERS.values():
+            assert np.all(np.isfinite(solver.solve(target)[0]))
+
+
 @pytest.mark.parametrize("name", TABLE)
 def test_answers_are_continuous_across_the_boundary(name: str) -> None:
     """Along lines that leave the workspace by the outer and by the inner boundary, no row jumps."""
