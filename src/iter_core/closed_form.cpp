@@ -201,9 +201,9 @@ ITER_CORE_INLINE void ClosedForm::solve_lanes(const Target<Real>& target, Answer
       const Unit<Real> turn_sum = circle_to_point<Real>({axis.y, axis.z}, axis6_planar);
       Real c = turn_sum.c, s = turn_sum.s;
       const Real length = root(c * c + s * s);
-      const Real scale = 1 / select(length > 1e-290, length, constant<Real>(1));
-      c = select(length > 1e-290, c * scale, constant<Real>(1));
-      s = select(length > 1e-290, s * scale, zero);
+      const Real scale = 1 / select(length > 1e-40, length, constant<Real>(1));
+      c = select(length > 1e-40, c * scale, constant<Real>(1));
+      s = select(length > 1e-40, s * scale, zero);
       // Near the wrist's singularity the sum is hardly determined, and free at it: then it gives way, as far as the
       // orientation does not feel it, where the arm would not reach otherwise.
       const PlanarOf<Real> first{reach.x - (c * wrist_.x - s * wrist_.y), reach.y - (s * wrist_.x + c * wrist_.y)};
