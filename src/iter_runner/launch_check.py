@@ -16,7 +16,7 @@ from iter_runner.robot.table import RobotError, load_robot
 from iter_runner.sim.faults import FaultError, parse_faults
 
 BACKENDS = ("embedded", "gazebo", "ursim", "hardware")
-BUILT_BACKENDS = ("embedded",)
+BUILT_BACKENDS = ("embedded", "ursim", "hardware")
 PARTICIPANTS = ("human", "auto")
 BUTTONS = ("keyboard", "serial", "topic", "web")
 MODES = ("run", "capture", "replay")
@@ -99,6 +99,13 @@ def _check_backend(arguments: Mapping[str, str]) -> None:
         raise LaunchError(
             f"backend:={backend}: is not built yet; use backend:=embedded, the simulator that comes with the package"
         )
+    if backend != "embedded":
+        for name, plain in (("rate", 1.0), ("faults", "")):
+            value = arguments.get(name, "")
+            if value and (plain == "" or float(value) != plain):
+                raise LaunchError(
+                    f"{name}:={value}: belongs to backend:=embedded, leave it out with backend:={backend}"
+                )
 
 
 def _check_faults(arguments: Mapping[str, str]) -> None:

@@ -46,6 +46,14 @@ def test_what_does_not_is_named(name: str, value: str, words: str) -> None:
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("backend", ["hardware", "ursim"])
+def test_real_drivers_take_no_simulator_settings(backend: str) -> None:
+    check_launch({"backend": backend, "rate": "1.0", "faults": "", "speed": "0.3"})
+    for name, value in (("rate", "10"), ("faults", "protective_stop@3")):
+        with pytest.raises(LaunchError, match=f"{name}:={value}: belongs to backend:=embedded"):
+            check_launch({"backend": backend, name: value})
+
+
 @pytest.mark.parametrize(
     ("button", "missing"), [("serial", "port:="), ("topic", "button_topic:="), ("web", "not built")]
 )
