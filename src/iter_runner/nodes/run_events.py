@@ -54,7 +54,11 @@ class RunEvents:
             rospy.logwarn("an event on /runner/events is left out: %s", error)
             return
         with self._lock:
-            self._hand_on(self.record.feed(event))
+            try:
+                self._hand_on(self.record.feed(event))
+            except rospy.ROSException:
+                if not rospy.is_shutdown():  # what is handed on may be published, and the topics have closed
+                    raise
 
     def _on_state(self, message: RunnerState) -> None:
         with self._lock:

@@ -36,6 +36,9 @@ REFRESH = 0.2
 LOST_TIME = 5.0
 """Seconds of wall time without a word from the runner after which it is held for dead."""
 
+RESULT_TIME = 2.0
+"""Seconds of wall time that a result may come after the goal's status says that it has ended."""
+
 STOP_TIME = 10.0
 """Seconds of wall time that a stopped run gets to tell its outcome."""
 
@@ -103,6 +106,7 @@ class RunPlanTool:
         """
         self._handle = self._client.send_goal(goal, transition_cb=lambda handle: self._wake())
         cancelled_at: Optional[float] = None
+        ended_at: Optional[float] = None
         self._last_word = time.monotonic()
         while self._handle.get_comm_state() != actionlib.CommState.DONE:
             self._draw()
@@ -113,6 +117,13 @@ class RunPlanTool:
             if self._stop_in_fault and cancelled_at is None and self._faulted():
                 self._handle.cancel()
                 cancelled_at = time.monotonic()
+            if self._handle.get_comm_state() != actionlib.CommState.WAITING_FOR_RESULT:
+                ended_at = None
+            elif ended_at is None:
+                ended_at = time.monotonic()
+            elif time.monotonic() - ended_at > RESULT_TIME:
+                self._draw()
+                return self._lost_result()
             self._watch_runner(cancelled_at)
             with self._changed:
                 self._changed.wait(REFRESH)
@@ -120,6 +131,24 @@ class RunPlanTool:
         if self._handle.get_terminal_state() == GoalStatus.LOST or self._handle.get_result() is None:
             raise Failure(self._died())
         return self._handle.get_result()
+
+    def _lost_result(self) -> RunPlanResult:
+        """The result of a goal that has ended by its status, drawn from the record.
+
+        A server on a busy machine may publish a result before it has seen the client's connection.
+        """
+        text = str(self._handle.get_goal_status_text())
+        if self._handle.get_goal_status() in (GoalStatus.REJECTED, GoalStatus.RECALLED) or not self._session:
+            return RunPlanResult(outcome="refused", message=text)
+        session = find_session(self._session)
+        last = read_journal(session.journal)[-1]
+        finished = last.kind is EventKind.RUN_FINISHED
+        return RunPlanResult(
+            outcome=last.data["outcome"] if finished else "aborted",
+            message=last.data["message"] if finished else text,
+            session=session.name,
+            session_directory=str(session.directory),
+        )
 
     def _missing(self) -> str:
         client = self._client
@@ -319,7 +348,10 @@ def main(arguments: Optional[List[str]] = None) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: tool.interrupt())
         tool.wait_for_runner(options.timeout)
-        result = tool.run(goal)
+        try:
+            result = tool.run(goal)
+        except SessionError as error:
+            raise Failure(str(error)) from error
         view.close()
         if result.outcome == "refused":
             raise Failure(f"refused: {result.message}")

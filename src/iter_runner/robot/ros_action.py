@@ -11,11 +11,16 @@ from actionlib_msgs.msg import GoalStatus
 from iter_runner.run_control import RunControl
 
 
+RESULT_TIME = 1.0
+"""Seconds of wall time after which a goal whose status says that it has ended has ended without a result."""
+
+
 class ActionCall:
     """One goal on its way.
 
     ``actionlib.SimpleActionClient`` loses what a server answers before ``send_goal`` has returned, and then waits for
-    ever; here an answer finds its goal by itself.
+    ever; here an answer finds its goal by itself. A server on a busy machine may publish a result before it has seen
+    our connection: then the goal ends by its status, which is published again and again, with no result.
     """
 
     def __init__(self, client: actionlib.ActionClient, goal: Any, control: RunControl) -> None:
@@ -23,9 +28,17 @@ class ActionCall:
         self._finished = threading.Event()
 
         def on_transition(handle: actionlib.ClientGoalHandle) -> None:
-            if handle.get_comm_state() == actionlib.CommState.DONE:
-                self._finished.set()
-                control.notify()
+            state = handle.get_comm_state()
+            if state == actionlib.CommState.DONE:
+                end()
+            elif state == actionlib.CommState.WAITING_FOR_RESULT:
+                timer = threading.Timer(RESULT_TIME, end)
+                timer.daemon = True
+                timer.start()
+
+        def end() -> None:
+            self._finished.set()
+            control.notify()
 
         self._handle = client.send_goal(goal, on_transition)
 
@@ -37,11 +50,12 @@ class ActionCall:
     @property
     def state(self) -> int:
         """The goal's status, one of actionlib_msgs/GoalStatus; LOST where the server forgot it."""
-        return int(self._handle.get_terminal_state() if self.finished else self._handle.get_goal_status())
+        done = self._handle.get_comm_state() == actionlib.CommState.DONE
+        return int(self._handle.get_terminal_state() if done else self._handle.get_goal_status())
 
     @property
     def result(self) -> Any:
-        """The server's result; None before it came."""
+        """The server's result; None before it came, or where it was lost."""
         return self._handle.get_result() if self.finished else None
 
     @property
