@@ -10,7 +10,6 @@ from actionlib_msgs.msg import GoalStatus
 
 from iter_runner.run_control import RunControl
 
-
 RESULT_TIME = 1.0
 """Seconds of wall time after which a goal whose status says that it has ended has ended without a result."""
 

@@ -471,7 +471,8 @@ class URArm:
         self._send_script(program)
 
     def _send_script(self, program: str) -> None:
-        if self._program_running is not False:
+        # A script that no driver hears (it has died) displaces nothing.
+        if self._program_running is not False and self._script_publisher.get_num_connections() > 0:
             self._script_displaced_program = True
         self._script_publisher.publish(String(program if program.endswith("\n") else program + "\n"))
 
