@@ -6,10 +6,12 @@ from iter_runner.kinematics.obstacles import (
     Box,
     Capsule,
     Clearance,
+    Contact,
     Obstacle,
     Obstacles,
     Sphere,
     clearance,
+    contact_on_way,
     path_clearance,
 )
 from iter_runner.kinematics.relaxed_ik import DEFAULT_WEIGHTS, RelaxedIK
@@ -23,6 +25,7 @@ __all__ = [
     "ChainError",
     "Clearance",
     "ClosedFormIK",
+    "Contact",
     "GeometryError",
     "LinkCapsule",
     "Obstacle",
@@ -31,6 +34,7 @@ __all__ = [
     "Sphere",
     "chain_from_dh",
     "clearance",
+    "contact_on_way",
     "load_chain",
     "path_clearance",
 ]

@@ -13,6 +13,9 @@ from iter_runner.kinematics.chain import Chain
 
 Array = NDArray[np.float64]
 
+ROUNDING = 1e-6
+"""m by which a contact may seem to deepen."""
+
 
 @dataclass(frozen=True)
 class Box:
@@ -150,6 +153,22 @@ class Clearance:
     with_obstacle: bool
 
 
+@dataclass(frozen=True)
+class Contact:
+    """Two bodies that a path takes into each other.
+
+    Attributes:
+        row: of the path, where they are deepest.
+        a, b: names of the link, and of the other link or obstacle.
+        depth: m, above 0.
+    """
+
+    row: int
+    a: str
+    b: str
+    depth: float
+
+
 class CollisionBodies:
     """A chain's capsules and the pairs of them that must not touch.
 
@@ -171,13 +190,13 @@ class CollisionBodies:
             if abs(bodies[i].frame - bodies[j].frame) >= 2
             and frozenset((bodies[i].link, bodies[j].link)) not in ignored
         ]
-        rows = [(body.frame, body.start, body.end, body.radius) for body in bodies]
+        self.rows = [(body.frame, body.start, body.end, body.radius) for body in bodies]
         self.pairs = candidates
         if candidates:
-            distances = iter_core.CollisionModel(rows, candidates).pair_distances(chain.core, _spread(chain))
+            distances = iter_core.CollisionModel(self.rows, candidates).pair_distances(chain.core, _spread(chain))
             contact = np.mean(distances < 0, axis=0)
             self.pairs = [pair for pair, share in zip(candidates, contact) if share < self.ALWAYS]
-        self.core = iter_core.CollisionModel(rows, self.pairs)
+        self.core = iter_core.CollisionModel(self.rows, self.pairs)
 
     def clearance(self, q: ArrayLike, obstacles: Optional[Obstacles] = None) -> Clearance:
         """The smallest distance at q (n,)."""
@@ -194,6 +213,31 @@ class CollisionBodies:
         """The smallest distance (N,) at every row of a path (N, n)."""
         world = None if obstacles is None else obstacles.core
         return self.core.nearest_batch(self.chain.core, path, world)
+
+    def pair_series(self, path: ArrayLike, obstacles: Obstacles) -> Iterator[Tuple[str, str, Array]]:
+        """The distances (N,) along a path (N, n) of each pair of links, and of links to each obstacle.
+
+        An obstacle that nothing touches at the first row comes once, with the link nearest to it.
+        """
+        links = [body.link for body in self.chain.capsules]
+        if self.pairs:
+            columns = np.asarray(self.core.pair_distances(self.chain.core, path)).T
+            for (i, j), distances in zip(self.pairs, columns):
+                yield links[i], links[j], distances
+        together = iter_core.CollisionModel(self.rows, [])
+        for obstacle in obstacles:
+            world = Obstacles([obstacle])
+            distances = together.nearest_batch(self.chain.core, path, world.core)
+            if distances[0] >= 0.0:
+                nearest = together.nearest(self.chain.core, path[int(np.argmin(distances))], world.core)  # type: ignore[index]
+                yield links[nearest[1]] if nearest[1] >= 0 else "", obstacle.name, distances
+                continue
+            for link, row in zip(links, self.rows):
+                yield (
+                    link,
+                    obstacle.name,
+                    iter_core.CollisionModel([row], []).nearest_batch(self.chain.core, path, world.core),
+                )
 
 
 def _spread(chain: Chain) -> Array:
@@ -237,3 +281,32 @@ def path_clearance(
     bodies = collision_bodies(chain)
     row = int(np.argmin(bodies.distances(rows, world)))
     return row, bodies.clearance(rows[row], world)
+
+
+def contact_on_way(
+    chain: Chain, path: ArrayLike, obstacles: Union[Obstacles, Iterable[Obstacle], None] = None, touch: float = 0.0
+) -> Optional[Contact]:
+    """The deepest contact that a path (N, n) makes; None where none is deeper than ``touch``, m.
+
+    A contact that is there at the first row, so that the arm may get out of it, does not count as long as it only
+    becomes less from row to row, for each two bodies; once apart they stay apart.
+    """
+    world = as_obstacles(obstacles)
+    rows = np.ascontiguousarray(path, dtype=np.float64)
+    bodies = collision_bodies(chain)
+    distances = bodies.distances(rows, world)
+    row = int(np.argmin(distances))
+    if distances[row] >= -touch:
+        return None
+    if distances[0] >= -touch:
+        nearest = bodies.clearance(rows[row], world)
+        return Contact(row, nearest.a, nearest.b, -nearest.distance)
+    worst: Optional[Contact] = None
+    for a, b, series in bodies.pair_series(rows, world):
+        floor = np.minimum(-touch, np.maximum.accumulate(series))
+        deeper = np.flatnonzero(series[1:] < floor[:-1] - ROUNDING) + 1
+        if len(deeper):
+            row = int(deeper[np.argmin(series[deeper])])
+            if worst is None or -series[row] > worst.depth:
+                worst = Contact(row, a, b, float(-series[row]))
+    return worst

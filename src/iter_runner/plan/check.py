@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Tupl
 import numpy as np
 from numpy.typing import NDArray
 
-from iter_runner.kinematics import Box, Clearance, Obstacles, clearance, load_chain, path_clearance
+from iter_runner.kinematics import Box, Clearance, Obstacles, clearance, contact_on_way, load_chain, path_clearance
 from iter_runner.kinematics.rotations import pose as pose_matrix
 from iter_runner.plan.frames import FrameError, fixed_pose
 from iter_runner.plan.model import Plan, PlanFault, PlannedStep
@@ -254,11 +254,13 @@ class Workcell:
                     continue
                 start = np.array(path.positions[-1], dtype=np.float64)
                 nearest = self._path_clearance(path.positions)
-                if nearest.distance < -TOUCH and known is None:
+                contact = contact_on_way(self.chain, path.positions, self._obstacles, TOUCH)
+                if contact is not None and known is None:
                     result.faults.append(
                         PlanFault(
                             planned.pointer + suffix,
-                            f"{_overlap(nearest)} on the way, with the planner {planner.name}",
+                            f"{contact.a} {1000 * contact.depth:.0f} mm inside {contact.b} on the way, "
+                            f"with the planner {planner.name}",
                             "a clear way: put a move in between",
                         )
                     )

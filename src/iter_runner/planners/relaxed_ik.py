@@ -26,6 +26,10 @@ SETTLED = 2e-5
 """rad a tick below which it has come to rest."""
 SLOW_TICKS = 15
 """Ticks over which the stream slows down before a pause and comes up to speed after it."""
+DEEPEST = 1e-3
+"""m that the solver, which weighs clearance against other things, may take bodies into each other."""
+ROUNDING = 1e-6
+"""m"""
 GRAIN = 1e-6
 """s by which a tick may come early: a simulated clock is counted in steps that floats only nearly hit."""
 
@@ -56,13 +60,21 @@ class RelaxedIKPlanner(Planner):
         """Joint targets (n,) rad, tick after tick, from the one after ``start`` to the goal itself.
 
         Raises:
-            Unreachable: before the first target.
+            Unreachable: before the first target; later only where the solver would leave the free line for a collision.
         """
         options = read_options(goal.options)
         start = np.array(start, dtype=np.float64)
         routes = self._router.routes(start, goal.flange)
         if float(np.max(np.abs(routes[-1].joints[-1] - start))) < 1e-9:
             return
+        distance = self._router.distance(start)
+        for target in self._along(routes, goal, options):
+            before, distance = distance, self._router.distance(target)
+            if distance < min(-DEEPEST, before) - ROUNDING:
+                raise Unreachable(f"the solver's way leads into an overlap of {-distance * 1e3:.1f} mm")
+            yield target
+
+    def _along(self, routes: Sequence[Route], goal: MoveGoal, options: MoveOptions) -> Iterator[Vector]:
         for route in routes:
             if route.line is None:
                 yield from self._in_joint_space(route, options)

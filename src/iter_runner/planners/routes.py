@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from iter_runner.kinematics import Obstacles, path_clearance
+from iter_runner.kinematics import Contact, Obstacles, clearance, contact_on_way
 from iter_runner.planners.base import Unreachable
 from iter_runner.planners.inverse import Branches, Solution, nearest_turn, refine
 from iter_runner.planners.line import Line, Pose
@@ -39,7 +39,11 @@ LINE_STEP = 0.005
 LINE_TURN = math.radians(2.0)
 """rad of turning between the same."""
 JOINT_STEP = 0.05
-"""rad of the fastest joint between two positions at which a way in joint space is checked."""
+"""rad of the fastest joint between two positions of a way in joint space."""
+CHECK_PARTS = 3
+"""Parts of such a step between whose ends a way in joint space is checked."""
+TOUCH = 5e-4
+"""m that bodies may overlap and still only touch: fingers on a table. Half of what a dry run lets the motion have."""
 BRANCH_JUMP = 0.3
 """rad that a joint may turn between two poses of a line: more is a singularity or another branch."""
 DETOUR = 4.0
@@ -163,8 +167,9 @@ class Router:
         """The fastest free way in joint space to any of the goal's joint solutions; by the tucked pose if need be.
 
         Raises:
-            Unreachable: the goal has no solution, or every way collides.
+            Unreachable: the goal has no solution, none that is clear, or every way collides.
         """
+        prefix = f"{reason}; " if reason else ""
         try:
             return [self._joint_route(start, target, reason)]
         except _Blocked as direct:
@@ -174,11 +179,10 @@ class Router:
                     if via is not None:
                         retreat = replace(self._straight(start, via), reason=reason)
                         return [retreat, self._joint_route(via, target, reason)]
-            prefix = f"{reason}; " if reason else ""
             raise Unreachable(f"{prefix}in joint space {direct}, and so on every way") from None
 
     def _joint_route(self, start: Vector, target: Pose, reason: str) -> Route:
-        ends = [solution.positions for solution in self.solutions(start, target)]
+        ends = self._clear_ends(start, target, reason)
         durations = [self._joint_duration(start, end) for end in ends]
         problem: Optional[_Blocked] = None
         for index in np.argsort(durations, kind="stable"):
@@ -189,14 +193,29 @@ class Router:
         assert problem is not None
         raise problem
 
+    def _clear_ends(self, start: Vector, target: Pose, reason: str) -> List[Vector]:
+        """The goal's joint solutions at which nothing overlaps, whatever the arm stands in at ``start``."""
+        ends = [solution.positions for solution in self.solutions(start, target)]
+        nearest = [clearance(self.chain, end, self._obstacles) for end in ends]
+        clear = [end for end, found in zip(ends, nearest) if found.distance >= -TOUCH]
+        if clear:
+            return clear
+        best = max(nearest, key=lambda found: found.distance)
+        x, y, z = target[:3, 3]
+        count = "its only configuration" if len(ends) == 1 else f"the best of its {len(ends)} configurations"
+        raise Unreachable(
+            f"{reason + '; ' if reason else ''}at the pose ({x:.3f}, {y:.3f}, {z:.3f}) m in {self.chain.base} "
+            f"{best.a} and {best.b} overlap by {_millimetres(-best.distance)} in {count}"
+        )
+
     def _straight(self, start: Vector, end: Vector) -> Route:
         count = max(1, math.ceil(float(np.max(np.abs(end - start))) / JOINT_STEP))
-        way = start + np.linspace(0.0, 1.0, count + 1)[:, None] * (end - start)
-        way[-1] = end
-        blocked = self._blocked(way)
+        fine = start + np.linspace(0.0, 1.0, CHECK_PARTS * count + 1)[:, None] * (end - start)
+        fine[-1] = end
+        blocked = self._blocked(fine)
         if blocked:
             raise _Blocked(blocked)
-        return Route(None, way)
+        return Route(None, fine[::CHECK_PARTS])
 
     def solutions(self, start: Vector, target: Pose) -> List[Solution]:
         """The goal's exact joint solutions, each turned as near to ``start`` as the limits allow.
@@ -242,22 +261,28 @@ class Router:
         cruise = distance / self.velocity + self.velocity / self.acceleration
         return float(np.max(np.where(distance < self.velocity**2 / self.acceleration, ramps, cruise)))
 
-    def _blocked(self, way: Vector) -> str:
-        """Which bodies meet on the way, empty if none do. A way may come no closer than its ends already are."""
-        blocked = self._blocked_by(Obstacles(), way, ends=way[:1])
-        if not blocked and len(self._obstacles):
-            blocked = self._blocked_by(self._obstacles, way, ends=way[[0, -1]])
-        return blocked
+    def clear(self, way: Vector) -> bool:
+        """Whether nothing overlaps on the way (N, n) rad, but for what the arm gets out of."""
+        return not self._blocked(way)
 
-    def _blocked_by(self, obstacles: Obstacles, way: Vector, ends: Vector) -> str:
-        row, found = path_clearance(self.chain, way, obstacles)
-        if found.distance >= 0.0:
-            return ""
-        _, allowed = path_clearance(self.chain, ends, obstacles)
-        if found.distance >= allowed.distance - 1e-6:
-            return ""
-        share = 100.0 * row / max(1, len(way) - 1)
-        return f"{found.a} and {found.b} overlap by {-found.distance * 1e3:.0f} mm at {share:.0f} % of the way"
+    def distance(self, positions: Vector) -> float:
+        """The smallest distance at (n,) rad, m, negative in contact."""
+        return clearance(self.chain, positions, self._obstacles).distance
+
+    def _blocked(self, way: Vector) -> str:
+        """Which bodies meet on the way, empty if none do. An arm that starts in contact has to get out of it."""
+        contact = contact_on_way(self.chain, way, self._obstacles, TOUCH)
+        if contact is None:
+            end = clearance(self.chain, way[-1], self._obstacles)
+            if end.distance >= -TOUCH:
+                return ""
+            contact = Contact(len(way) - 1, end.a, end.b, -end.distance)
+        share = 100.0 * contact.row / max(1, len(way) - 1)
+        return f"{contact.a} and {contact.b} overlap by {_millimetres(contact.depth)} at {share:.0f} % of the way"
+
+
+def _millimetres(depth: float) -> str:
+    return f"{depth * 1e3:.1f} mm" if depth < 0.00995 else f"{depth * 1e3:.0f} mm"
 
 
 def line_limits(line: Line, options: MoveOptions) -> Tuple[float, float]:

@@ -63,7 +63,7 @@ class StaticPlanner(Planner):
         return self._router.profile(route, options)
 
     def _relaxed(self, route: Route) -> Optional[Route]:
-        """The line as RelaxedIK follows it, ending exactly at the goal; None where it strays."""
+        """The line as RelaxedIK follows it, ending exactly at the goal; None where it strays, or meets something."""
         if route.line is None:
             return None
         poses = route.line.poses(np.linspace(0.0, 1.0, len(route.joints))[1:])
@@ -85,6 +85,8 @@ class StaticPlanner(Planner):
         phase = np.linspace(0.0, 1.0, len(joints))[:, None]
         joints = joints + phase**2 * (3.0 - 2.0 * phase) * missing
         joints[-1] = route.joints[-1]
+        if not self._router.clear(joints):
+            return None
         return Route(route.line, joints)
 
     def move(self, arm: Arm, start: Vector, goal: MoveGoal, control: RunControl) -> JointPath:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence
 
 import numpy as np
 
-from iter_runner.kinematics import clearance, path_clearance
+from iter_runner.kinematics import contact_on_way
 from iter_runner.planners.profile import time_optimal
 from iter_runner.robot.arm import JointPath, Vector
 
@@ -66,10 +66,10 @@ def what_is_unsafe(
     lower = np.minimum(chain.lower, way[0]) - 1e-9
     upper = np.maximum(chain.upper, way[0]) + 1e-9
     floor = {link: min(table_height or 0.0, height) for link, height in lowest_points(chain, way[0]).items()}
-    row, found = path_clearance(chain, way, obstacles)
-    if found.distance < min(0.0, clearance(chain, way[0], obstacles).distance) - 1e-6:
-        share = f"at {100.0 * row / (len(way) - 1):.0f} % of the way to the tucked pose"
-        return f"{share} {found.a} and {found.b} collide (overlap {-found.distance * 1e3:.0f} mm)"
+    contact = contact_on_way(chain, way, obstacles)
+    if contact is not None:
+        share = f"at {100.0 * contact.row / (len(way) - 1):.0f} % of the way to the tucked pose"
+        return f"{share} {contact.a} and {contact.b} collide (overlap {contact.depth * 1e3:.0f} mm)"
     for index, q in enumerate(way):
         share = f"at {100.0 * index / (len(way) - 1):.0f} % of the way to the tucked pose"
         outside = np.flatnonzero((q < lower) | (q > upper))
