@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import math
-from typing import Optional, Tuple
+from functools import lru_cache
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 import toppra
@@ -11,33 +13,83 @@ from toppra import algorithm, constraint
 
 from iter_runner.robot.arm import Vector
 
-GRID = 200
-"""Intervals at which limits are held, over a path's whole length (fewer points make for fewer intervals)."""
+GRID = 100
+"""Intervals at which limits are held, over a path's whole length."""
+
+# It formats whole arrays for messages that nobody reads; what fails is returned as well.
+logging.getLogger("toppra").setLevel(logging.ERROR)
 
 
 class Profile:
-    """A path with its timing.
+    """A path with its timing: the phase's acceleration is constant between any two of some phases.
+
+    Args:
+        path: phases (N,), 0 to 1, to joint positions (N, n) rad.
+        phases: (M,) from 0 to 1, rising.
+        speeds: (M,) 1/s, the phase's at these, at rest at both ends.
+        stretch: how much longer than this it takes, 1 or more.
 
     Attributes:
         duration: s.
+
+    Raises:
+        ValueError: it stands in the midst of it.
     """
 
-    def __init__(self, trajectory: object, duration: float, scale: float) -> None:
-        self._trajectory = trajectory
-        self._scale = scale
-        self.duration = duration * scale
+    def __init__(self, path: Callable[[Vector], Vector], phases: Vector, speeds: Vector, stretch: float = 1.0) -> None:
+        self._path = path
+        self._phases = phases
+        self._speeds = speeds
+        self._stretch = stretch
+        sums = speeds[1:] + speeds[:-1]
+        if not np.all(sums > 0.0):
+            raise ValueError("the path can't be timed: it comes to a standstill on the way")
+        self._times = np.concatenate([[0.0], np.cumsum(2.0 * np.diff(phases) / sums)])
+        self._rises = 0.5 * np.diff(speeds**2) / np.diff(phases)
+        self.duration = float(self._times[-1]) * stretch
 
-    def at(self, time: float) -> Tuple[float, Vector]:
-        """Phase (0 to 1) and joint positions (n,) rad at ``time`` s from the start."""
-        sample = self._trajectory(min(time / self._scale, self.duration / self._scale))  # type: ignore[operator]
-        return float(min(max(sample[-1], 0.0), 1.0)), np.array(sample[:-1])
+    def stretched(self, factor: float) -> Profile:
+        """The same, ``factor`` times as long."""
+        return Profile(self._path, self._phases, self._speeds, self._stretch * factor)
+
+    def phases(self, times: Vector) -> Vector:
+        """The phases (N,), 0 to 1, at times (N,) s from the start."""
+        own = np.clip(times / self._stretch, 0.0, self._times[-1])
+        index = np.clip(np.searchsorted(self._times, own, side="right") - 1, 0, len(self._rises) - 1)
+        late = own - self._times[index]
+        phases = self._phases[index] + late * self._speeds[index] + 0.5 * late**2 * self._rises[index]
+        return np.clip(phases, 0.0, 1.0)
+
+    def positions(self, times: Vector) -> Vector:
+        """Joint positions (N, n) rad at times (N,) s from the start."""
+        return self._path(self.phases(times))
 
     def sample(self, period: float) -> Tuple[Vector, Vector]:
         """Times (N,) from 0 to the duration, at most ``period`` s apart and equally spaced, and positions (N, n)."""
         count = max(2, math.ceil(self.duration / period - 1e-9))
         times = np.linspace(0.0, self.duration, count + 1)
-        samples = self._trajectory(np.minimum(times / self._scale, self.duration / self._scale))  # type: ignore[operator]
-        return times, np.array(samples[:, :-1])
+        return times, self.positions(times)
+
+
+def straight(start: Vector, end: Vector, velocity: Vector, acceleration: Vector, stretch: float = 1.0) -> Profile:
+    """The fastest timing of the straight way between two joint positions (n,) rad within (n,) limits, stretched.
+
+    Raises:
+        ValueError: they are the same.
+    """
+    way = end - start
+    distance = np.abs(way)
+    if not np.any(distance > 0.0):
+        raise ValueError("there is no way to be timed")
+    with np.errstate(divide="ignore"):
+        speed = float(np.min(velocity / distance))
+        rise = float(np.min(acceleration / distance))
+    speed = min(speed, math.sqrt(rise))  # without a part at constant speed
+    ramp = 0.5 * speed**2 / rise
+    phases, speeds = np.array([0.0, ramp, 1.0 - ramp, 1.0]), np.array([0.0, speed, speed, 0.0])
+    if 1.0 - 2.0 * ramp < 1e-9:
+        phases, speeds = np.array([0.0, 0.5, 1.0]), np.array([0.0, speed, 0.0])
+    return Profile(lambda phase: start + phase[:, None] * way, phases, speeds, stretch)
 
 
 def time_optimal(
@@ -61,24 +113,30 @@ def time_optimal(
         ValueError: the path can't be timed (it bends too sharply for the spline).
     """
     phases = np.linspace(0.0, 1.0, len(positions))
-    # The phase travels along as one joint more: its limits are the flange's, and its value can be read off later.
+    # The phase travels along as one joint more: its limits are the flange's.
     columns = np.column_stack([positions, phases])
     speed = np.append(velocity, 1e3 if phase_velocity is None else phase_velocity)
     rise = np.append(acceleration, 1e6 if phase_acceleration is None else phase_acceleration)
     path = toppra.SplineInterpolator(phases, columns, bc_type="not-a-knot" if len(positions) > 3 else "natural")
-    constraints = [
-        constraint.JointVelocityConstraint(np.column_stack([-speed, speed])),
+    grid = np.linspace(0.0, 1.0, GRID + 1)
+    solver = algorithm.TOPPRA(_constraints(tuple(speed), tuple(rise)), path, gridpoints=grid, solver_wrapper="seidel")
+    _, speeds, _ = solver.compute_parameterization(0.0, 0.0)
+    if speeds is None or not np.all(np.isfinite(speeds)):
+        raise ValueError("the path can't be timed within the joints' limits")
+    profile = Profile(lambda phase: np.asarray(path(phase))[:, :-1], grid, np.asarray(speeds))
+    return profile.stretched(stretch * _excess(profile, velocity, acceleration))
+
+
+@lru_cache(maxsize=64)
+def _constraints(speed: Tuple[float, ...], rise: Tuple[float, ...]) -> List[Any]:
+    """TOPP-RA's constraints, which hold nothing but these limits."""
+    most, hardest = np.array(speed), np.array(rise)
+    return [
+        constraint.JointVelocityConstraint(np.column_stack([-most, most])),
         constraint.JointAccelerationConstraint(
-            np.column_stack([-rise, rise]), discretization_scheme=constraint.DiscretizationType.Interpolation
+            np.column_stack([-hardest, hardest]), discretization_scheme=constraint.DiscretizationType.Interpolation
         ),
     ]
-    grid = np.linspace(0.0, 1.0, GRID + 1)
-    solver = algorithm.TOPPRA(constraints, path, gridpoints=grid, parametrizer="ParametrizeConstAccel")
-    trajectory = solver.compute_trajectory(0.0, 0.0)
-    if trajectory is None:
-        raise ValueError("the path can't be timed within the joints' limits")
-    profile = Profile(trajectory, float(trajectory.duration), 1.0)
-    return Profile(trajectory, float(trajectory.duration), stretch * _excess(profile, velocity, acceleration))
 
 
 def _excess(profile: Profile, velocity: Vector, acceleration: Vector) -> float:

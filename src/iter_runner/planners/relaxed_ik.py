@@ -83,8 +83,8 @@ class RelaxedIKPlanner(Planner):
 
     def _in_joint_space(self, route: Route, options: MoveOptions) -> Iterator[Vector]:
         profile = self._router.profile(route, options)
-        for tick in range(1, math.ceil(profile.duration / self._period - 1e-9)):
-            yield profile.at(tick * self._period)[1]
+        ticks = math.ceil(profile.duration / self._period - 1e-9)
+        yield from profile.positions(self._period * np.arange(1, ticks, dtype=np.float64))
         yield route.joints[-1]
 
     def _along_line(self, route: Route, goal: MoveGoal, options: MoveOptions) -> Iterator[Vector]:
@@ -94,9 +94,9 @@ class RelaxedIKPlanner(Planner):
         start = route.joints[0]
         self._solver.reset(start)
         before, last = start, start
-        for tick in range(1, math.ceil(profile.duration / self._period - 1e-9) + 1):
-            phase, _ = profile.at(tick * self._period)
-            before, last = last, self._within_limits(self._solver.solve(route.line.pose(phase)), last, before)
+        ticks = math.ceil(profile.duration / self._period - 1e-9)
+        for pose in route.line.poses(profile.phases(self._period * np.arange(1, ticks + 1, dtype=np.float64))):
+            before, last = last, self._within_limits(self._solver.solve(pose), last, before)
             yield last
         for _ in range(SETTLE_TICKS):
             wanted = self._solver.solve(goal.flange)

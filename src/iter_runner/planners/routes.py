@@ -14,7 +14,7 @@ from iter_runner.planners.base import Unreachable
 from iter_runner.planners.inverse import Branches, Solution, nearest_turn, refine
 from iter_runner.planners.line import Line, Pose
 from iter_runner.planners.options import MoveOptions
-from iter_runner.planners.profile import Profile, time_optimal
+from iter_runner.planners.profile import Profile, straight, time_optimal
 from iter_runner.robot.arm import Vector
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ TOUCH = 5e-4
 """m that bodies may overlap and still only touch: fingers on a table. Half of what a dry run lets the motion have."""
 BRANCH_JUMP = 0.3
 """rad that a joint may turn between two poses of a line: more is a singularity or another branch."""
+UNHINDERED = 1.5
+"""A line that by its estimate takes less than this many times longer is not timed to find that out."""
 DETOUR = 4.0
 """A line that takes this many times longer than its length asks for (next to a singularity) is not worth it."""
 
@@ -66,11 +68,13 @@ class Route:
         line: the flange's straight line, None where the way is straight in joint space.
         joints: (N, n) rad, exact joint positions at equal steps of the way.
         reason: why the straight line was not taken; empty where it was.
+        profile: its timing without options, where that is known already.
     """
 
     line: Optional[Line]
     joints: Vector
     reason: str = ""
+    profile: Optional[Profile] = None
 
 
 class Router:
@@ -100,9 +104,13 @@ class Router:
         """
         try:
             route = self.line(start, target)
-            own_duration = line_duration(route.line) if route.line is not None else 0.0
-            if self.profile(route, MoveOptions()).duration > DETOUR * own_duration + 2.0:
-                raise NoLine("the straight line passes close to a singularity")
+            assert route.line is not None
+            own_duration = line_duration(route.line)
+            if self._line_estimate(route) > UNHINDERED * own_duration + 0.5:
+                profile = self.profile(route, MoveOptions())
+                if profile.duration > DETOUR * own_duration + 2.0:
+                    raise NoLine("the straight line passes close to a singularity")
+                route = replace(route, profile=profile)
             return [route]
         except NoLine as error:
             return self.joint_routes(start, target, str(error))
@@ -243,16 +251,29 @@ class Router:
         Raises:
             NoLine: it can't be timed.
         """
-        phase_velocity: Optional[float] = None
-        phase_acceleration: Optional[float] = None
-        if route.line is not None:
-            phase_velocity, phase_acceleration = line_limits(route.line, options)
+        if route.profile is not None and options.velocity is None and options.acceleration is None:
+            return route.profile.stretched(options.stretch)
         try:
+            if route.line is None:
+                return straight(route.joints[0], route.joints[-1], self.velocity, self.acceleration, options.stretch)
+            phase_velocity, phase_acceleration = line_limits(route.line, options)
             return time_optimal(
                 route.joints, self.velocity, self.acceleration, phase_velocity, phase_acceleration, options.stretch
             )
         except ValueError as error:
             raise NoLine(str(error)) from error
+
+    def _line_estimate(self, route: Route) -> float:
+        """About how long, s, a line takes at the speed that the joints' limits allow at each place."""
+        assert route.line is not None
+        count = len(route.joints) - 1
+        speed, _ = line_limits(route.line, MoveOptions())
+        steps = np.max(np.abs(np.diff(route.joints, axis=0)) / self.velocity, axis=1)
+        if count > 1:
+            bends = np.sqrt(np.max(np.abs(np.diff(route.joints, 2, axis=0)) / self.acceleration, axis=1))
+            steps[1:] = np.maximum(steps[1:], bends)
+            steps[:-1] = np.maximum(steps[:-1], bends)
+        return float(np.sum(np.maximum(steps, 1.0 / (count * speed))))
 
     def _joint_duration(self, start: Vector, end: Vector) -> float:
         """Lower bound of the time from ``start`` to ``end``, s: the slowest joint alone."""

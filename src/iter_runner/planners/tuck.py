@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence
 import numpy as np
 
 from iter_runner.kinematics import contact_on_way
-from iter_runner.planners.profile import time_optimal
+from iter_runner.planners.profile import straight
 from iter_runner.robot.arm import JointPath, Vector
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ def what_is_unsafe(
 
 
 def slow_path(chain: Chain, way: Vector, speed: float, rate: float = 50.0) -> JointPath:
-    """``way`` (N, n) rad, at most ``speed`` rad/s (and the joints' own limits), ``rate`` points a second."""
+    """The straight ``way`` (N, n) rad, at most ``speed`` rad/s (and what the joints may), ``rate`` points a second."""
     count = way.shape[1]
     velocity = np.minimum(np.full(count, speed), 0.8 * np.asarray(chain.velocity_limits))
-    times, positions = time_optimal(way, velocity, np.full(count, ACCELERATION)).sample(1.0 / rate)
+    times, positions = straight(way[0], way[-1], velocity, np.full(count, ACCELERATION)).sample(1.0 / rate)
     positions[0], positions[-1] = way[0], way[-1]
     return JointPath(positions, times)
