@@ -15,6 +15,7 @@ from geometry_msgs.msg import Point, Pose, Quaternion
 from relaxed_ik_ros1.msg import EEPoseGoals
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
+from std_srvs.srv import Trigger
 from ur_dashboard_msgs.msg import SafetyMode
 from visualization_msgs.msg import InteractiveMarkerFeedback, InteractiveMarkerInit
 
@@ -60,8 +61,10 @@ class TeleopTest(unittest.TestCase):
         cls.scripts: List[str] = []
         cls.marker: Optional[InteractiveMarkerInit] = None
         cls.goal: Optional[EEPoseGoals] = None
+        cls.leading = threading.Lock()
         cls.publisher = rospy.Publisher(GOALS, EEPoseGoals, queue_size=1)
         cls.feedback = rospy.Publisher("/teleop_marker/feedback", InteractiveMarkerFeedback, queue_size=10)
+        cls.script = rospy.Publisher("/ur_hardware_interface/script_command", String, queue_size=1)
         cls.arm_ready = rospy.Publisher("/arm_ready", Bool, queue_size=1)
         for topic, kind, handler in (
             ("/joint_states", JointState, cls.on_joints),
@@ -107,10 +110,10 @@ class TeleopTest(unittest.TestCase):
 
     @classmethod
     def repeat(cls, _event: Any) -> None:
-        goal = cls.goal
-        if goal is not None:
-            goal.header.stamp = rospy.Time.now()
-            cls.publisher.publish(goal)
+        with cls.leading:
+            if cls.goal is not None:
+                cls.goal.header.stamp = rospy.Time.now()
+                cls.publisher.publish(cls.goal)
 
     @classmethod
     def until(cls, predicate: Callable[[], bool]) -> None:
@@ -140,10 +143,13 @@ class TeleopTest(unittest.TestCase):
 
     def let_go(self) -> None:
         """No more goals: the stream ends and the arm stands."""
-        self.lead(None)
-        self.publisher.publish(EEPoseGoals())
-        self.until(lambda: not self.scripts or self.scripts[-1].startswith("stopj"))
-        self.until(self.stands)
+        with self.leading:
+            self.lead(None)
+            self.publisher.publish(EEPoseGoals())
+        sent = -1
+        while sent != len(self.scripts) or not self.stands():
+            sent = len(self.scripts)
+            self.for_states(50)
 
     def go(self, goal: Any, frame: str = "base_link", sent: Any = None) -> None:
         self.lead(message(goal if sent is None else sent, frame))
@@ -156,6 +162,8 @@ class TeleopTest(unittest.TestCase):
         return np.linalg.norm(np.diff(tools, axis=0), axis=1), np.max(np.abs(np.diff(joints, axis=0)), axis=0) * 125
 
     def setUp(self) -> None:
+        if not self.at(self.start):
+            self.go(self.start)
         self.let_go()
         self.solutions.clear()
         self.scripts.clear()
@@ -228,7 +236,7 @@ class TeleopTest(unittest.TestCase):
         self.go(self.start)
         far = moved(self.start, 0.0, 1.5, 0.2)
         self.lead(message(far))
-        self.until(lambda: self.tool()[1, 3] > self.start[1, 3] + 0.35)
+        self.until(lambda: self.tool()[1, 3] > 0.88)  # nowhere near that does the goal fall short
         self.until(self.stands)
         held = self.tool()
         self.for_states(60)
@@ -244,6 +252,23 @@ class TeleopTest(unittest.TestCase):
         self.until(self.stands)
         heights = [self.chain.fk(solution.position)[2, 3] for solution in self.solutions]
         self.assertGreater(min(heights), 0.0)
+        self.go(self.start)
+
+    def test_stays_put_after_a_protective_stop_until_goals_have_stopped(self) -> None:
+        self.script.publish(String("servoj([0, 0, 0, 0, 0, 0], 0, 0, 0.008, 0.1, 300)\n"))  # far too fast
+        self.until(lambda: self.safety == SafetyMode.PROTECTIVE_STOP)
+        self.lead(message(moved(self.start, 0.05, 0.05, 0.05)))
+        self.for_states(60)
+        unlock = rospy.ServiceProxy("/ur_hardware_interface/dashboard/unlock_protective_stop", Trigger)
+        self.assertTrue(unlock().success)
+        self.until(lambda: self.safety == SafetyMode.NORMAL)
+        self.script.publish(String("stopj(5.0)\n"))  # takes back what caused it
+        self.until(lambda: self.scripts[-1].startswith("stopj") and self.stands())
+        before, sent = self.tool(), len(self.scripts)
+        self.for_states(60)
+        self.assertLess(self.off(before), 5e-4)
+        self.assertEqual(len(self.scripts), sent)
+        self.let_go()
         self.go(self.start)
 
     def test_handle_leads_the_arm_as_long_as_it_is_held(self) -> None:

@@ -15,8 +15,8 @@ Subscribes: /relaxed_ik/ee_pose_goals (relaxed_ik_ros1/EEPoseGoals): one absolut
 Publishes: /relaxed_ik/joint_angle_solutions (sensor_msgs/JointState), one a tick while there is a goal to go to. And
     the commands that move the arm.
 
-The arm moves only while /arm_ready is true, no plan runs and goals keep coming. After a fault the goals have to stop
-before they count again.
+The arm moves only while /arm_ready is true, no plan runs and goals keep coming. After a fault goals count again once
+there were none for two seconds, or one message without poses.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ GOALS = "/relaxed_ik/ee_pose_goals"
 SOLUTIONS = "/relaxed_ik/joint_angle_solutions"
 GRAIN = 1e-6
 """s by which a tick may come early: a simulated clock is counted in steps that floats only nearly hit."""
+RELEASED = 2.0
+"""s without goals after which they count again after a fault: more than a sender that stumbles leaves out."""
 AT_LAST = 0.01
 """rad: an arm this close to where it was last commanded to goes on from there, not from where it is measured."""
 REACHED = 0.002
@@ -87,7 +89,7 @@ class RelaxedIKNode:
 
     def _on_goals(self, message: EEPoseGoals) -> None:
         now = self._control.clock.now()
-        if now - self._last_message > self._timeout or not message.ee_poses:
+        if now - self._last_message > RELEASED or not message.ee_poses:
             self._blocked = False
         self._last_message = now
         self._goal = None
@@ -102,8 +104,8 @@ class RelaxedIKNode:
 
     def _take(self, message: EEPoseGoals, now: float) -> None:
         stamp = message.header.stamp
-        age = 0.0 if stamp.is_zero() else max(0.0, (rospy.Time.now() - stamp).to_sec())
-        if age > self._timeout:
+        age = 0.0 if stamp.is_zero() else (rospy.Time.now() - stamp).to_sec()
+        if abs(age) > self._timeout:
             rospy.logwarn_throttle(
                 WARN_PERIOD,
                 f"relaxed_ik: a goal on {GOALS} is {age:.2f} s old, expected at most {self._timeout:g}: ignored; do "
@@ -117,7 +119,7 @@ class RelaxedIKNode:
             rospy.logwarn_once("relaxed_ik: tolerances of goals are not used: every goal is taken as exact")
         try:
             self._goal = self._flange_goal(message)
-            self._goal_ends = now + self._timeout - age
+            self._goal_ends = now + self._timeout - max(0.0, age)
         except (FrameError, ValueError) as error:
             rospy.logwarn_throttle(WARN_PERIOD, f"relaxed_ik: a goal on {GOALS} is ignored: {error}")
 
