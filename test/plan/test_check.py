@@ -255,6 +255,26 @@ def test_what_the_planner_can_not_do_is_a_fault_and_the_dry_run_goes_on() -> Non
     assert np.allclose(load_chain("ur5").fk(planner.starts[1])[:3, 3], [0.1, 0.3, 0.55])
 
 
+def test_a_dry_run_begins_where_the_arm_will_be_and_at_the_step_that_the_run_begins_at() -> None:
+    tuck = np.array(load_robot("ur5").tuck)
+    ends = [tuck + 0.1, tuck + 0.2]
+    planner = StraightPlanner(ends[1:])
+    task = plan(pose_of("ur5", ends[0]), pose_of("ur5", ends[1]))
+    assert check_plan(task, "ur5", planner, start=tuck + 0.05, first_step=1) == []
+    assert np.allclose(planner.starts, [tuck + 0.05])
+
+
+def test_behind_a_step_of_its_own_way_a_dry_run_only_warns() -> None:
+    tuck = np.array(load_robot("ur5").tuck)
+    script = {"name": "publish", "topic": "/ur_hardware_interface/script_command", "message_module": "std_msgs",
+              "message_type": "String", "message_params": {"data": "x"}}  # fmt: skip
+    for own_way in ({"name": "jog"}, script):
+        warnings: List[PlanFault] = []
+        task = plan(own_way, move(0.1, 0.3, 0.55))
+        assert check_plan(task, "ur5", StraightPlanner([tuck], ceiling=0.5), warnings=warnings) == []
+        assert [(warning.pointer, warning.found) for warning in warnings] == [("/task/1", "the ceiling is in the way")]
+
+
 def test_something_in_the_way_is_a_fault() -> None:
     tuck = np.array(load_robot("ur5").tuck)
     end = tuck + np.array([1.5, 0, 0, 0, 0, 0])

@@ -7,6 +7,7 @@ import json
 import signal
 import unittest
 from pathlib import Path
+from typing import Any, Dict
 
 import numpy as np
 import rospy
@@ -20,6 +21,7 @@ from std_srvs.srv import Trigger
 
 import rostest
 from iter_runner.planners.base import path_hash
+from iter_runner.robot.table import load_robot
 from iter_runner.study.sessions import load_path
 
 SMALL = str(PLANS / "small.json")
@@ -32,6 +34,22 @@ class RunnerTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         cls.client = RunnerClient()
+
+    def test_a_blocked_way_is_refused_before_anything_moves(self) -> None:
+        """First of all tests: from the tucked pose, and only from there, no way leads between the walls."""
+        before = _arm_joints().position
+        tuck = load_robot("ur5").tuck
+        np.testing.assert_allclose(sorted(before), sorted(tuck), atol=1e-3)
+        no_way = plan_text(
+            move(-0.1, 0.4, 0.3),
+            move(0.5, 0.0, 0.3),
+            environment=[_wall("left", 0.55, 0.7, 0.75), _wall("right", 0.75, 0.8, -1.2)],
+        )
+        message = self.client.refusal(plan_json=no_way)
+        for words in ("1 fault", "/task/1", "left overlap by", "the planner static"):
+            self.assertIn(words, message)
+        self.assertEqual(self.client.events, [])
+        np.testing.assert_allclose(_arm_joints().position, before, atol=1e-3)
 
     def test_a_plan_runs_to_its_end_and_its_record_is_whole(self) -> None:
         client = self.client
@@ -226,6 +244,17 @@ class RunnerTest(unittest.TestCase):
             self.assertEqual(tool.returncode, code, errors)
             self.assertIn(words, errors)
             self.assertNotIn("Traceback", errors)
+
+
+def _wall(name: str, distance: float, length: float, angle: float) -> Dict[str, Any]:
+    """A wall that stands along a ray from the base at an angle, its middle at a distance."""
+    x, y, turn = distance * np.cos(angle), distance * np.sin(angle), {"z": np.sin(angle / 2), "w": np.cos(angle / 2)}
+    return {
+        "name": name,
+        "position": {"x": x, "y": y, "z": 0.5},
+        "orientation": {"x": 0.0, "y": 0.0, **turn},
+        "size": {"x": length, "y": 0.02, "z": 1.4},
+    }
 
 
 def _arm_joints() -> JointState:

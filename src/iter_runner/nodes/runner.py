@@ -54,7 +54,7 @@ from iter_runner.robot.ros_gripper import RosGripper
 from iter_runner.robot.ros_ur import URArm
 from iter_runner.robot.table import Robot, RobotError, load_gripper, load_robot, robot_driver
 from iter_runner.run_control import Fault, RunControl
-from iter_runner.runner.engine import Engine, Outcome, Rig
+from iter_runner.runner.engine import Engine, Outcome, Rig, start_among
 from iter_runner.runner.event_log import EventLog
 from iter_runner.runner.frames import plan_frames
 from iter_runner.runner.journal import Journal, JournalError
@@ -232,14 +232,23 @@ class RunnerNode:
                 rospy.logwarn("runner: plan: %s", warning)
             if not 0 <= goal.first_step < max(1, len(plan.steps)):
                 raise Refused(f"first_step {goal.first_step}: the plan has steps 0 to {len(plan.steps) - 1}")
-            self._check(plan)
+            self._check(plan, int(goal.first_step))
         except PlanError as error:
             raise _refused_plan(error.faults) from error
         return plan, int(goal.first_step)
 
-    def _check(self, plan: Plan) -> None:
+    def _check(self, plan: Plan, first_step: int) -> None:
+        """Refuses a plan with a pose or a way that can't be, before anything moves."""
         warnings: List[PlanFault] = []
-        faults = check_plan(plan, self._robot, tool_frame=self._launch_tool_frame() or None, warnings=warnings)
+        faults = check_plan(
+            plan,
+            self._robot,
+            planner=self._planner,
+            tool_frame=self._launch_tool_frame() or None,
+            warnings=warnings,
+            start=self._start(),
+            first_step=first_step,
+        )
         for warning in warnings:
             rospy.logwarn("runner: plan: %s", warning)
         if faults:
@@ -340,6 +349,15 @@ class RunnerNode:
             ) from error
         if not done:
             raise Refused(f"the driver refused the speed {speed} by {service}: it takes 0.01 to 1")
+
+    def _start(self) -> Optional[Vector]:
+        """What the first move will be planned from; None where the arm's driver does not say where it is."""
+        try:
+            measured = self._arm.reading().positions
+        except Fault:
+            return None
+        candidate = start_among(self._start_candidates(), measured)
+        return measured if candidate is None else candidate
 
     def _start_candidates(self) -> List[Vector]:
         """Where the arm may stand because something commanded it there: the tuck, the end of the last run."""

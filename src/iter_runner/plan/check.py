@@ -16,7 +16,7 @@ from iter_runner.kinematics.rotations import pose as pose_matrix
 from iter_runner.plan.frames import FrameError, fixed_pose
 from iter_runner.plan.model import Plan, PlanFault, PlannedStep
 from iter_runner.plan.objects import APPROACH_AXES, approach
-from iter_runner.plan.step import Quaternion, Vector3
+from iter_runner.plan.step import Quaternion, Step, Vector3
 from iter_runner.planners.base import MoveGoal, Planner, Unreachable, path_hash
 from iter_runner.planners.inverse import Branches
 from iter_runner.planners.table import load_planner
@@ -33,6 +33,8 @@ GUESSES = 24
 GUESS_SEED = 20180911
 TOUCH = 1e-3
 """How far bodies may overlap on the way (m) before a dry run calls it a collision: a stream is not exact."""
+UNFORESEEN = frozenset({"jog", "move_ar_tag_pose", "pick_and_place_vision", "calibrate_robot_to_camera"})
+"""Steps after which only the run knows where the arm is; so do messages to a topic for scripts."""
 DOWN = 0.9
 """Cosine from which on an approach counts as from above."""
 
@@ -77,21 +79,25 @@ def check_plan(
     planner: Optional[Union[str, Planner]] = None,
     tool_frame: Optional[str] = None,
     warnings: Optional[List[PlanFault]] = None,
+    start: Optional[Vector] = None,
+    first_step: int = 0,
 ) -> List[PlanFault]:
     """What a robot can't do of a plan, each fault with its JSON pointer; empty if it can do it all.
 
     Args:
         plan: loaded.
         robot: a row, or the name or path of one.
-        planner: its name, or itself: every move is planned as the run will plan it, from the tucked pose on.
+        planner: its name, or itself: every move is planned as the run will plan it.
         tool_frame: of the plan's poses, if the plan names none; the robot's own where both are silent.
         warnings: gets what a person should look at.
+        start: (n,) rad, where the arm is to be when the run begins, for the planner; the tucked pose if None.
+        first_step: the step that the run begins at, for the planner.
 
     Raises:
         RobotError: there is no such robot.
         PlannerError: there is no such planner, or it does not fit the robot.
     """
-    result = inspect_plan(plan, robot, [] if planner is None else [planner], tool_frame)
+    result = inspect_plan(plan, robot, [] if planner is None else [planner], tool_frame, start, first_step)
     if warnings is not None:
         warnings.extend(result.warnings)
     return result.faults
@@ -102,6 +108,8 @@ def inspect_plan(
     robot: Union[str, Robot],
     planners: Sequence[Union[str, Planner]] = (),
     tool_frame: Optional[str] = None,
+    start: Optional[Vector] = None,
+    first_step: int = 0,
 ) -> CheckResult:
     """As :func:`check_plan`, with several planners and everything that they planned."""
     row = robot if isinstance(robot, Robot) else load_robot(robot)
@@ -120,7 +128,7 @@ def inspect_plan(
         _check_approach(plan, workcell.tool_frame, result)
     for planner in planners:
         loaded = load_planner(planner, row, workcell.chain, workcell.obstacles) if isinstance(planner, str) else planner
-        workcell.dry_run(loaded, result)
+        workcell.dry_run(loaded, result, workcell.tuck if start is None else start, first_step)
     return result
 
 
@@ -234,11 +242,17 @@ class Workcell:
             "a pose clear of the obstacles and of the arm itself",
         )
 
-    def dry_run(self, planner: Planner, result: CheckResult) -> None:
-        """Plans every move as the run will, from the tucked pose on."""
-        start = self.tuck
+    def dry_run(self, planner: Planner, result: CheckResult, start: Vector, first_step: int = 0) -> None:
+        """Plans every move from ``first_step`` on as the run will, the first one from ``start`` (n,) rad.
+
+        Behind a step that moves the arm in its own way, the run may plan from elsewhere: what is found there is a
+        warning.
+        """
         paths = result.paths.setdefault(planner.name, [])
-        for planned in self.plan.steps:
+        listed = result.faults
+        for planned in self.plan.steps[first_step:]:
+            if _moves_by_itself(planned.step):
+                listed = result.warnings
             if planned.step.name != "move":
                 continue
             for suffix, position, orientation in planned.step.poses():
@@ -249,14 +263,14 @@ class Workcell:
                 except Unreachable as error:
                     if known is None:  # else its fault is listed already
                         expected = f"a motion that the planner {planner.name} can do"
-                        result.faults.append(PlanFault(planned.pointer + suffix, str(error), expected))
+                        listed.append(PlanFault(planned.pointer + suffix, str(error), expected))
                     start = self._stand_in(target, start)
                     continue
                 start = np.array(path.positions[-1], dtype=np.float64)
                 nearest = self._path_clearance(path.positions)
                 contact = contact_on_way(self.chain, path.positions, self._obstacles, TOUCH)
                 if contact is not None and known is None:
-                    result.faults.append(
+                    listed.append(
                         PlanFault(
                             planned.pointer + suffix,
                             f"{contact.a} {1000 * contact.depth:.0f} mm inside {contact.b} on the way, "
@@ -282,6 +296,11 @@ class Workcell:
     def _path_clearance(self, positions: Vector) -> Clearance:
         """Where a path (N, n) comes nearest to anything."""
         return path_clearance(self.chain, positions, self._obstacles)[1]
+
+
+def _moves_by_itself(step: Step) -> bool:
+    """Whether a step may leave the arm where a dry run can't know."""
+    return step.name in UNFORESEEN or "script" in getattr(step, "topic", "").lower()
 
 
 def _overlap(nearest: Clearance) -> str:

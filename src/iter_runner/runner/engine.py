@@ -546,11 +546,7 @@ class Engine:
         return reading.positions, False
 
     def _first_start(self) -> Optional[Vector]:
-        measured = self.arm.reading().positions
-        for candidate in self._start_candidates:
-            if candidate.shape == measured.shape and _is_at(measured, candidate):
-                return candidate
-        return None
+        return start_among(self._start_candidates, self.arm.reading().positions)
 
     def _keep(self, path: JointPath) -> str:
         step = self._current.index if self._current is not None else -1
@@ -623,6 +619,14 @@ class Engine:
 
 def _stands_still(reading: JointReading) -> bool:
     return bool(np.all(np.abs(reading.velocities) <= STANDS_STILL))
+
+
+def start_among(candidates: Sequence[Vector], measured: Vector) -> Optional[Vector]:
+    """The first of ``candidates`` (n,) rad that the arm is measured at, None if it is at none of them."""
+    for candidate in candidates:
+        if candidate.shape == measured.shape and _is_at(measured, candidate):
+            return candidate
+    return None
 
 
 def _is_at(measured: Vector, joints: Vector) -> bool:
