@@ -41,6 +41,13 @@ class Arrival:
         distance, turn = pose_error(self._chain.fk(reading.positions), self._pose)
         return distance <= CLOSE[0] and turn <= CLOSE[1]
 
+    def is_over(self, reading: JointReading, give_up: float) -> bool:
+        """Whether the arm has arrived, or had not by ``give_up`` (study clock, s).
+
+        By the reading's own time: a busy machine delivers readings late, while the clock runs ahead of them.
+        """
+        return self.arrived(reading) or reading.time > give_up
+
     def verify(self, reading: JointReading) -> None:
         """Returns if the arm is at the end within the tolerance of a move.
 
@@ -60,7 +67,6 @@ class Arrival:
 
     def wait(self, arm: Arm, control: RunControl) -> None:
         """Blocks until the arm stands at the end; raises as :meth:`verify` and ``control.wait_for``."""
-        # By the readings' own time: on a busy machine they may come late, and the clock may run ahead of them.
         give_up = control.clock.now() + PATIENCE
-        arm.wait_for_reading(lambda reading: self.arrived(reading) or reading.time > give_up, control)
+        arm.wait_for_reading(lambda reading: self.is_over(reading, give_up), control)
         self.verify(arm.reading())

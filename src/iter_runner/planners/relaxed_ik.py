@@ -167,7 +167,7 @@ class RelaxedIKPlanner(Planner):
                     sent.append(target)
                 elif arrival is None:
                     arrival, give_up = Arrival(self._chain, sent[-1]), clock.now() + PATIENCE
-                elif arrival.arrived(arm.reading()) or clock.now() > give_up:
+                elif arrival.is_over(arm.reading(), give_up):
                     break
                 # After the last target it is held, until the arm, which lags, is there.
                 period = self._period / (pace * max(arm.speed_scaling, 0.01))

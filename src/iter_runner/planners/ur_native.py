@@ -174,18 +174,19 @@ class URNativePlanner(Planner):
         Raises:
             Fault(no_progress): the arm stands elsewhere, and goes on standing.
         """
-        moved = control.clock.now()
+        # By the readings' own time: a busy machine delivers them late, while the clock runs ahead of them.
+        moved = arm.reading().time
 
         def look(reading: JointReading) -> bool:
             nonlocal moved
             if float(np.max(np.abs(reading.velocities))) > STANDSTILL:
-                moved = control.clock.now()
-            return arrival.arrived(reading) or control.paused or control.clock.now() - moved > NO_PROGRESS
+                moved = reading.time
+            return arrival.arrived(reading) or control.paused or reading.time - moved > NO_PROGRESS
 
         arm.wait_for_reading(look, control)
         reading = arm.reading()
         off = np.abs(reading.positions - end)
-        if arrival.arrived(reading) or (control.clock.now() - moved > NO_PROGRESS and float(np.max(off)) < 0.01):
+        if arrival.arrived(reading) or (reading.time - moved > NO_PROGRESS and float(np.max(off)) < 0.01):
             return True
         if control.paused:
             return False
