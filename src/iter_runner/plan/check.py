@@ -1,6 +1,6 @@
 """Whether a robot can do a plan: every pose reached within the joint limits and clear of everything, before it moves.
 
-The checks are of poses; with a planner, of the very motions as well, from the tucked pose on.
+The checks are of poses; with a planner, of the very motions as well.
 """
 
 from __future__ import annotations
