@@ -91,6 +91,20 @@ def test_odd_names_are_errors(text: str) -> None:
         load_robot(text)
 
 
+@pytest.mark.parametrize("text", ["[" * 200000, "- " * 100000, "[" * 2**19, "name: " + "x" * 2**19])
+def test_a_row_that_would_break_the_yaml_library_is_an_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bomb.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert len(error_of(path)) < 500
+
+
+def test_a_row_that_grows_when_it_is_printed_is_an_error(tmp_path: Path) -> None:
+    levels = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9))
+    path = tmp_path / "laughs.yaml"
+    path.write_text(f"a0: &a0 [ha]\n{levels}tuck: *a8\n", encoding="utf-8")
+    assert len(error_of(path)) < 5000
+
+
 def test_a_row_outside_the_package(tmp_path: Path, row: Dict[str, Any]) -> None:
     """Its URDF is looked for beside it, then in the package; its gripper may be a file beside it."""
     gripper = yaml.safe_load((package_folder() / "config/grippers/robotiq_85.yaml").read_text(encoding="utf-8"))

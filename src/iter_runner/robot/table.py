@@ -7,6 +7,7 @@ adds its own arm by writing a row and a URDF. docs/robots.md goes through the fi
 from __future__ import annotations
 
 import math
+import reprlib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
@@ -23,6 +24,15 @@ PLANNERS = ("relaxed_ik", "static", "ur", "ompl", "moveit")
 
 
 _YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times as fast, where there is one
+
+
+SIZE_LIMIT = 2**18
+"""The longest row that is read, characters; the shipped ones are some 3000."""
+DEPTH_LIMIT = 32
+"""The deepest nesting in a row."""
+
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 1  # aliases in YAML make trees that are small in memory and endless on the screen
 
 
 class RobotError(Exception):
@@ -323,7 +333,13 @@ RowType = TypeVar("RowType", bound=_Row)
 def _read(path: Path, model: Type[RowType], extra: Mapping[str, Any]) -> RowType:
     """The row in a YAML file, all its faults at once."""
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_YAML_LOADER)
+        with path.open(encoding="utf-8") as file:
+            text = file.read(SIZE_LIMIT + 1)
+        if len(text) > SIZE_LIMIT:
+            raise RobotError(f"{path}: a row of more than {SIZE_LIMIT // 2**10} KiB; expected a few lines of YAML")
+        if _is_deeper(text, DEPTH_LIMIT):
+            raise RobotError(f"{path}: nested more than {DEPTH_LIMIT} deep; expected the fields of a row")
+        data = yaml.load(text, Loader=_YAML_LOADER)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise RobotError(f"{path}: cannot be read as YAML: {' '.join(str(error).split())}") from None
     if not isinstance(data, dict):
@@ -332,6 +348,19 @@ def _read(path: Path, model: Type[RowType], extra: Mapping[str, Any]) -> RowType
         return model(**{**{str(key): value for key, value in data.items()}, **extra})
     except ValidationError as error:
         raise RobotError(f"{path}: {_faults(error, model)}") from None
+
+
+def _is_deeper(text: str, limit: int) -> bool:
+    """Whether a YAML text is nested deeper than that. The C loader recurses, and takes the process with it."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_YAML_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > limit:
+            return True
+    return False
 
 
 def _faults(error: ValidationError, model: Type[BaseModel]) -> str:
@@ -345,7 +374,7 @@ def _faults(error: ValidationError, model: Type[BaseModel]) -> str:
         elif fault["type"] == "value_error":
             text = str(fault["ctx"]["error"])
         else:
-            text = f"{fault['msg'][0].lower()}{fault['msg'][1:]}, {fault['input']!r} found"
+            text = f"{fault['msg'][0].lower()}{fault['msg'][1:]}, {_SHORT.repr(fault['input'])} found"
         parts.append(f"{where}: {text}" if where else text)
     return "; ".join(parts)
 
