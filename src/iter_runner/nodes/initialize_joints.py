@@ -20,6 +20,7 @@ import rospy
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger, TriggerRequest, TriggerResponse
 
+from iter_runner.clock import MonotonicClock
 from iter_runner.kinematics import load_chain
 from iter_runner.kinematics.urdf import read_urdf
 from iter_runner.nodes.ros_clock import study_clock
@@ -38,6 +39,10 @@ MOVED = 0.03
 """rad: an arm that stands this far from where it stood was moved by hand."""
 STANDS = 0.01
 """rad/s"""
+ARRIVAL = 2.0
+"""Seconds, by the time of the readings, that an arm may still take to its end when its trajectory is over."""
+TRIES = 3
+"""How often the arm is sent before a person is asked why it does not arrive."""
 
 
 class InitializeJoints:
@@ -63,6 +68,7 @@ class InitializeJoints:
     def run(self) -> None:
         """Returns when the arm is tucked; raises Stopped when the node is shut down."""
         confirmed = False
+        tries = 0
         while True:
             try:
                 self._wait_for_driver()
@@ -73,14 +79,26 @@ class InitializeJoints:
                     break
                 confirmed = False
             except Fault as fault:
-                rospy.logerr("initialize_joints: %s", fault.message)
                 self._control.resume()
+                tries += 1
+                if tries < TRIES and self._may_be_repeated(fault):
+                    # The way is looked at and planned anew, from where the arm stands then.
+                    rospy.logwarn("initialize_joints: %s: try %d of %d follows", fault.message, tries + 1, TRIES)
+                    confirmed = False
+                    continue
+                tries = 0
+                rospy.logerr("initialize_joints: %s", fault.message)
                 # After a fault the arm does not move by itself: somebody may be at it.
                 confirmed = self._ask("the motion was interrupted")
         rospy.loginfo("initialize_joints: %s is tucked", self._robot.name)
         self._arm.report_fault = None
         self._arm.close()
         self._ready.publish(Bool(True))
+
+    def _may_be_repeated(self, fault: Fault) -> bool:
+        """Whether the arm may go on by itself: it only ended short, or a simulator's messages were late."""
+        simulated = not isinstance(self._control.clock, MonotonicClock)
+        return fault.code == "goal_tolerance" or (simulated and fault.code == "stale_joint_states")
 
     def _wait_for_driver(self) -> None:
         """Returns when the driver is up and the arm would obey."""
@@ -100,8 +118,22 @@ class InitializeJoints:
                 self._arm.wait_until(lambda: self._arm.fault() is None, self._control, PATIENCE)
 
     def _still(self) -> JointReading:
-        """The joints once they stand."""
-        self._arm.wait_for_reading(lambda reading: bool(np.max(np.abs(reading.velocities)) < STANDS), self._control)
+        """The joints once they stand, by a reading that is not older than this call."""
+        now = self._control.clock.now()
+        self._arm.wait_for_reading(lambda reading: reading.time >= now and _stands(reading), self._control)
+        return self._arm.reading()
+
+    def _arrived(self, end: Vector, expected: float) -> JointReading:
+        """The joints once they stand at ``end`` (n,) rad, or when they don't :data:`ARRIVAL` after ``expected``, s.
+
+        The news that a trajectory is over may overtake those of where the arm is: on a busy machine with a fast
+        simulation, the last reading may even be from before the motion, when the arm stood as well.
+        """
+        give_up = max(expected, self._control.clock.now()) + ARRIVAL
+        self._arm.wait_for_reading(
+            lambda reading: (_stands(reading) and self._is_tucked(reading.positions, end)) or reading.time > give_up,
+            self._control,
+        )
         return self._arm.reading()
 
     def _is_tucked(self, positions: Vector, end: Vector) -> bool:
@@ -118,8 +150,9 @@ class InitializeJoints:
             return False
         seconds = slow_path(self._chain, way, self._speed)
         rospy.loginfo("initialize_joints: to the tucked pose in %.1f s", seconds.times[-1])
+        expected = self._control.clock.now() + float(seconds.times[-1])
         self._arm.follow(seconds, self._control)
-        reached = self._still().positions
+        reached = self._arrived(end, expected).positions
         if not self._is_tucked(reached, end):
             joint = int(np.argmax(np.abs(reached - end)))
             raise Fault(
@@ -157,6 +190,10 @@ class InitializeJoints:
         self._confirmed.set()
         self._control.notify()
         return TriggerResponse(True, "goes to the tucked pose")
+
+
+def _stands(reading: JointReading) -> bool:
+    return bool(np.max(np.abs(reading.velocities)) < STANDS)
 
 
 def main() -> int:
