@@ -62,6 +62,7 @@ def _check_numbers(arguments: Mapping[str, str]) -> None:
     ranges: Dict[str, Tuple[Callable[[float], bool], str]] = {
         "rate": (lambda value: 0 <= value <= 1000, "a number from 0 (as fast as it can) to 1000, times real time"),
         "speed": (lambda value: 0.01 <= value <= 1, "a number from 0.01 to 1, the arm's speed slider"),
+        "table_height": (math.isfinite, "a height in m, in the robot's base frame"),
         "response_median": (lambda value: value > 0, "seconds above 0"),
         "response_sigma": (lambda value: value >= 0, "a number from 0"),
         "baud": (lambda value: value.is_integer() and value > 0, "a whole number of bits per second"),

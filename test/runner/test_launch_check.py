@@ -32,6 +32,7 @@ def test_what_fits_together_passes() -> None:
         ("rate", "-1", "number from 0"),
         ("rate", "nan", "number from 0"),
         ("speed", "1.5", "0.01 to 1"),
+        ("table_height", "low", "a height in m"),
         ("seed", "1.5", "whole number"),
         ("faults", "earthquake", "protective_stop"),
         ("plan", "/nowhere.json", "/nowhere.json"),
