@@ -18,6 +18,7 @@ Services and actions: the drivers'.
 from __future__ import annotations
 
 import math
+import signal
 import sys
 import threading
 import time
@@ -107,8 +108,12 @@ def _keep_clock(face: RosFace) -> None:
 
 def main() -> int:
     """Runs the node; 1 where a parameter is wrong."""
-    # Its time is its own: it must not wait for the clock that it publishes.
-    rospy.init_node("simulator", disable_rostime=True)
+    # Its time is its own: it must not wait for the clock that it publishes. Its signals are, too: rospy's handler would
+    # run on this thread in the midst of a call to the master or of a publication, and wait for locks that it holds.
+    rospy.init_node("simulator", disable_rostime=True, disable_signals=True)
+    told_to_end = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: told_to_end.set())
     if not rospy.get_param("/use_sim_time", False):
         rospy.logwarn("simulator: /use_sim_time is not set: other nodes will not keep to the simulated clock")
     try:
@@ -117,7 +122,8 @@ def main() -> int:
         rospy.logfatal("simulator: %s", error)
         return 1
     threading.Thread(target=_keep_clock, args=(face,), name="keep_clock", daemon=True).start()
-    face.run()
+    face.run(told_to_end)
+    rospy.signal_shutdown("told to end")
     return 0
 
 

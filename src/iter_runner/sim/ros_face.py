@@ -11,6 +11,7 @@ import os
 import queue
 import struct
 import sys
+import threading
 import time
 import warnings
 from concurrent.futures import Future
@@ -74,7 +75,6 @@ SLOW_PERIOD = 0.1  # s between feedback, held objects' poses and wrenches
 STATUS_WALL = 0.2  # s of wall time between action status messages
 STATUS_KEPT_WALL = 5.0  # s of wall time for which they name a goal that has ended
 FASTEST = 200.0  # simulated seconds in a real one that ``rate`` 0 reaches at most, or nearly
-HOLD_WALL = 0.02  # s of wall time that the clock waits for a streamed target at most
 CATCH_UP_WALL = 0.05  # s that a simulation at another rate than 1 may make up after a delay
 SLEEP_WALL = 0.0005  # s ahead of the wall before it pays to sleep
 ANSWER_WALL = 10.0  # s that a service call waits for the simulation
@@ -556,22 +556,22 @@ class RosFace:
         """The moment on /clock, s."""
         return 1e-9 * self._begin_ns + self.cell.controller.time
 
-    def run(self) -> None:
-        """Steps the cell until the node is told to shut down."""
+    def run(self, told_to_end: threading.Event) -> None:
+        """Steps the cell until ``told_to_end`` is set or the node is shut down."""
         try:
-            self._loop()
+            self._loop(told_to_end)
         except rospy.ROSException:
             if not rospy.is_shutdown():  # publishers close while the last cycle runs
                 raise
 
-    def _loop(self) -> None:
+    def _loop(self, told_to_end: threading.Event) -> None:
         # A callback thread gets the interpreter this soon even while the loop is busy.
         sys.setswitchinterval(0.0005)
         period = self.cell.controller.cycle / self.rate if self.rate > 0 else 0.0
         slack = 0.0 if self.rate == 1.0 else CATCH_UP_WALL
         inbox = self._inbox
         due = time.monotonic()
-        while not rospy.is_shutdown():
+        while not (told_to_end.is_set() or rospy.is_shutdown()):
             while not inbox.empty():
                 inbox.get_nowait()()
             if self.rate != 1.0 and self._lock_step.holds(self.cell.controller.cycles):
@@ -591,8 +591,8 @@ class RosFace:
                 due -= ahead + slack  # too slow for the rate: simulated time lags, no cycle is skipped
 
     def _hold(self) -> None:
-        """Waits for the next streamed target, for as long as a simulation at real time would not notice."""
-        deadline = time.monotonic() + HOLD_WALL
+        """Waits for the next streamed target."""
+        deadline = time.monotonic() + self._lock_step.patience
         while self._lock_step.holds(self.cell.controller.cycles):
             left = deadline - time.monotonic()
             try:
