@@ -209,3 +209,23 @@ def test_the_stream_keeps_to_the_speed_slider(robot: Robot, chain: Chain, slider
             planner.preview(np.array(robot.tuck), house_goals(robot)[0]).positions
         )
     assert durations[1] > 2.0 * durations[0]
+
+
+@pytest.mark.parametrize("stall", [2, 5, 12, 60])
+def test_a_stream_that_stalls_takes_the_arm_up_gently(robot: Robot, chain: Chain, stall: int) -> None:
+    """A busy computer sends nothing for some cycles: the arm brakes, and must not be torn after the goal afterwards."""
+
+    class StallingArm(WorkcellArm):
+        def script(self, program: str) -> None:
+            if program.lstrip().startswith("servoj") and len(self.scripts) % 40 == 25:
+                for _ in range(stall):
+                    self.cycle()
+            super().script(program)
+
+    planner = load_planner("relaxed_ik", robot, chain)
+    q = np.array(robot.tuck)
+    for goal in house_goals(robot)[:6]:
+        arm = StallingArm(robot, chain, q)
+        path = planner.move(arm, q, goal, arm.control)
+        assert path_hash(path.positions) == path_hash(planner.preview(q, goal).positions)
+        q = path.positions[-1]

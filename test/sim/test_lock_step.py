@@ -5,7 +5,7 @@ from typing import Callable, Tuple
 
 import pytest
 
-from iter_runner.sim.lock_step import TRIES, LockStep
+from iter_runner.sim.lock_step import PATIENCE, LockStep
 
 
 def stream(
@@ -88,7 +88,7 @@ def test_a_stream_that_stopped_lets_the_clock_go() -> None:
             waits += 1
         else:
             now += 1
-    assert waits == TRIES
+    assert waits == len(PATIENCE)
     assert not lock.holds(now)
 
 

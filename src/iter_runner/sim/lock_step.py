@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 
-TRIES = 3
-"""Waits in a row that bring nothing before the stream counts as over."""
+PATIENCE = (0.02, 0.1, 0.5)
+"""s of wall time that waits in a row take, each of which brings nothing, before the stream counts as over.
+
+The first is short: most often nothing is late, and the streamer needs the next publication for its tick. The last ones
+outlast what a busy computer does to a streamer, whose targets would otherwise arrive in a burst that tears the arm.
+"""
 
 
 class LockStep:
@@ -47,10 +51,16 @@ class LockStep:
         """Whether the clock has to wait before the cycle after ``now``."""
         return self.active and now >= self._hold_at
 
+    @property
+    def patience(self) -> float:
+        """How long the wait that is due takes at most, s of wall time."""
+        return PATIENCE[self._tries]
+
     def waited_in_vain(self) -> None:
-        """The wait was long enough and nothing came."""
+        """The wait took all its patience and nothing came."""
         self._tries += 1
         self._runs_out += self._period
         self._hold_at += self._period
-        if self._tries >= TRIES:
+        if self._tries == len(PATIENCE):
+            self._tries = 0
             self.active = False
