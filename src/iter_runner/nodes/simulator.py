@@ -110,7 +110,10 @@ def main() -> int:
     """Runs the node; 1 where a parameter is wrong."""
     # Its time is its own: it must not wait for the clock that it publishes. Its signals are, too: rospy's handler would
     # run on this thread in the midst of a call to the master or of a publication, and wait for locks that it holds.
-    rospy.init_node("simulator", disable_rostime=True, disable_signals=True)
+    try:
+        rospy.init_node("simulator", disable_rostime=True, disable_signals=True)
+    except KeyboardInterrupt:  # while there was no master
+        return 130
     told_to_end = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: told_to_end.set())
