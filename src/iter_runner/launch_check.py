@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 import sys
 from pathlib import Path
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -39,6 +41,7 @@ def check_launch(arguments: Mapping[str, str]) -> None:
         _check_backend,
         _check_faults,
         _check_button,
+        _check_sessions,
         _check_plan,
     ):
         check(arguments)
@@ -130,22 +133,47 @@ def _check_button(arguments: Mapping[str, str]) -> None:
 
 def _check_plan(arguments: Mapping[str, str]) -> None:
     from iter_runner.plan import PlanError, load_plan
+    from iter_runner.plan.check import check_plan
     from iter_runner.plan.read import find_plan
     from iter_runner.primitives import REGISTRY
 
-    name = arguments.get("plan", "")
+    name, robot, tool_frame = (arguments.get(key, "") for key in ("plan", "robot", "tool_frame"))
     if not name:
         return
     try:
-        load_plan(find_plan(name), REGISTRY)
+        plan = load_plan(find_plan(name), REGISTRY)
+        # The runner looks again, and at the ways too; but roslaunch ends with 0 whatever its nodes refuse.
+        faults = check_plan(plan, robot or "ur5", tool_frame=tool_frame or None)
+        if faults:
+            raise PlanError(faults)
     except PlanError as error:
         count = len(error.faults)
         raise LaunchError(f"plan:={name}: {count} fault{'s' if count != 1 else ''}\n{error}") from error
+    first_step = int(float(arguments.get("first_step") or 0))
+    if first_step >= max(1, len(plan.steps)):
+        raise LaunchError(f"first_step:={first_step}: the plan {name} has steps 0 to {len(plan.steps) - 1}")
+
+
+def _check_sessions(arguments: Mapping[str, str]) -> None:
+    name = arguments.get("sessions", "")
+    if not name:
+        return
+    if not name.startswith(("/", "~")):
+        raise LaunchError(f"sessions:={name}: expected the whole path: nodes do not run in this folder")
+    try:
+        folder = Path(name).expanduser()
+        existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+        usable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    except (OSError, ValueError, RuntimeError) as error:  # too long, a null byte, no such user's home
+        raise LaunchError(f"sessions:={name}: can't be a path ({error})") from error
+    if not usable:
+        raise LaunchError(f"sessions:={name}: {existing} is no folder that can be written to; choose another")
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Runs the check; returns the exit code."""
-    words: List[str] = "|".join(sys.argv[1:] if arguments is None else arguments).split("|")
+    joined = "|".join(sys.argv[1:] if arguments is None else arguments)
+    words: List[str] = re.split(r"\|(?=\w+:=)", joined)  # a file's name may hold a bar
     named: Dict[str, str] = {}
     for word in words:
         name, separator, value = word.partition(":=")

@@ -37,6 +37,9 @@ def test_what_fits_together_passes() -> None:
         ("faults", "earthquake", "protective_stop"),
         ("plan", "/nowhere.json", "/nowhere.json"),
         ("plan", "/", "directory"),
+        ("sessions", "records", "sessions:=records: expected the whole path"),
+        ("sessions", "/dev/null/records", "/dev/null"),
+        ("sessions", "/" + 300 * "x", "path"),
         ("rviz", "maybe", "true"),
     ],
 )
@@ -45,6 +48,29 @@ def test_what_does_not_is_named(name: str, value: str, words: str) -> None:
         check_launch({**GOOD, name: value})
     assert str(caught.value).startswith(f"{name}:={value}")
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"plan": "sequential", "first_step": "100000"}, r"first_step:=100000: the plan sequential has steps 0 to "),
+        ({"plan": "FAR", "tool_frame": "tool9"}, r"FAR: 1 fault\n/tool_frame: .*'tool9'.*tool0"),
+        ({"plan": "FAR"}, r"FAR: 1 fault\n/task/0: found .* out of reach"),
+    ],
+)
+def test_a_plan_has_to_fit_the_other_arguments(tmp_path: Path, arguments: Dict[str, str], message: str) -> None:
+    far = tmp_path / "it's | FAR"
+    far.write_text(
+        '{"version": "1.0.0", "task": [{"name": "move", "position": {"x": 5, "y": 0, "z": 0}, '
+        '"orientation": {"x": 0, "y": 0, "z": 0, "w": 1}}]}'
+    )
+    with pytest.raises(LaunchError, match=message):
+        check_launch({key: str(far) if value == "FAR" else value for key, value in arguments.items()})
+
+
+def test_a_bar_in_a_file_name_is_no_end_of_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["robot:=ur5|plan:=a|b.json|rate:=1"]) == 1
+    assert "ERROR: plan:=a|b.json: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("backend", ["hardware", "ursim"])
