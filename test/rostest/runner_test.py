@@ -194,6 +194,7 @@ class RunnerTest(unittest.TestCase):
             ({"plan_json": "[" * 100000}, ["fault"]),
             ({"plan_json": plan_text({"name": "wait", "condition": "time", "value": float("nan")})}, ["NaN"]),
             ({"plan_json": plan_text({"name": "mvoe"})}, ["/task/0", "move"]),
+            ({"plan_json": plan_text(*[{"name": "mvoe"}] * 5000)}, ["5000 faults", "4900 more", "check_plan"]),
             ({"plan_path": "/"}, ["directory"]),
             ({"plan_path": "/nowhere.json"}, ["nowhere.json"]),
             ({}, ["plan_json or plan_path"]),

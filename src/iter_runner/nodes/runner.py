@@ -74,6 +74,9 @@ EVENT_QUEUE = 10000
 SCENE_PARAMETER = "/runner/scene_of"
 """Of which plan the workcell has the scene, kept by the parameter server so that a new runner knows it too."""
 
+FAULTS_SHOWN = 100
+"""Faults of a plan that a refusal spells out: it is published again and again as the goal's status."""
+
 SHUTDOWN_TIME = 5.0
 """Seconds of wall time that a run gets to write its end when the node is shut down."""
 
@@ -476,7 +479,10 @@ class RunnerNode:
 
 def _refused_plan(faults: Sequence[PlanFault]) -> Refused:
     count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-    return Refused("\n".join([f"the plan has {count}, nothing was started", *map(str, faults)]))
+    lines = [f"the plan has {count}, nothing was started", *map(str, faults[:FAULTS_SHOWN])]
+    if len(faults) > FAULTS_SHOWN:
+        lines.append(f"and {len(faults) - FAULTS_SHOWN} more: `rosrun iter_runner check_plan` lists them all")
+    return Refused("\n".join(lines))
 
 
 def _press(message: ButtonPress, now: float) -> Press:

@@ -197,7 +197,7 @@ class URArm:
     def _on_robot_mode(self, message: RobotMode) -> None:
         before, self._robot_mode = self._robot_mode, message.mode
         if before == RobotMode.RUNNING and message.mode != RobotMode.RUNNING:
-            self._report(self._mode_fault())
+            self._report(self._safety_fault() or self._mode_fault())
         self._wake()
 
     def _on_safety_mode(self, message: SafetyMode) -> None:
@@ -243,9 +243,9 @@ class URArm:
         title = ROBOT_MODES.get(mode, f"mode {mode}")
         return Fault(
             "not_ready",
-            f"{self._robot.name}: the robot's mode is '{title}', expected 'running': power it on and release the "
-            f"brakes (rosservice call {self._driver.service('power_on')}, then "
-            f"{self._driver.service('brake_release')}), then resume",
+            f"{self._robot.name}: the robot's mode is '{title}', expected 'running': release the emergency stop if it "
+            f"is pressed, power the arm on and release the brakes (rosservice call {self._driver.service('power_on')}, "
+            f"then {self._driver.service('brake_release')}), then resume",
         )
 
     def _staleness(self) -> Optional[Fault]:
