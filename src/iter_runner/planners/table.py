@@ -43,7 +43,7 @@ def check_fit(robot: Robot, planner: str) -> None:
     if planner in installed:
         reason = f"planner '{planner}' does not fit robot '{robot.name}'"
     elif planner in robot.planners:
-        reason = f"planner '{planner}' fits robot '{robot.name}' but is not in config/planners.yaml"
+        reason = f"planner '{planner}' fits robot '{robot.name}' but is not built yet (config/planners.yaml)"
     else:
         reason = f"there is no planner '{planner}'"
     raise PlannerError(f"{reason}: choose one of {', '.join(fitting) or '(none)'}")
