@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 import numpy as np
 
 from iter_runner.events import Event, EventKind
-from iter_runner.primitives.context import ToolPose
+from iter_runner.primitives.context import PromptAnswer, ToolPose
 from iter_runner.robot.arm import GripperReading, JointReading
 from iter_runner.run_control import RunControl
 
@@ -100,11 +100,13 @@ class FakeRun:
         self.clock.time = pressed + 0.004  # arrives a little later than it happened
         return pressed
 
-    def wait_for_answer(self, message: str, deadline: Optional[float]) -> Optional[str]:
+    def wait_for_answer(self, message: str, deadline: Optional[float]) -> Optional[PromptAnswer]:
         self.calls.append(("ask", message, deadline))
         self.clock.time += 2.0
         if self.answers:
-            return self.answers.pop(0)
+            answered = PromptAnswer(self.answers.pop(0), self.clock.now())
+            self.clock.time += 0.004  # arrives a little later than it happened
+            return answered
         assert deadline is not None, "waits for ever"
         self.clock.time = deadline
         return None

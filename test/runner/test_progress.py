@@ -63,6 +63,12 @@ def test_plain_output_has_a_line_for_every_step_and_every_stop() -> None:
     ]
 
 
+def test_a_clock_a_tick_behind_the_runs_shows_no_negative_time() -> None:
+    output = io.StringIO()
+    make_view(Console(file=output, width=200), "x").show(RUNNING, [RUNNING], 99.992)
+    assert output.getvalue().startswith("    0.000 s  step 3 of 10")
+
+
 def test_what_remains_is_what_the_steps_expect() -> None:
     assert expected_remaining([Rad(neglect_time=2.0), None, Rad(expected_interaction_time=3.0)]) == [5, 3, 3, 0]
     assert all(math.isnan(value) for value in expected_remaining([None, None]))

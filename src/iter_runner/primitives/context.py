@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ContextManager, Mapping, Optional, Protocol, Sequence
+from typing import TYPE_CHECKING, Any, ContextManager, Mapping, NamedTuple, Optional, Protocol, Sequence
 
 from iter_runner.clock import Clock
 from iter_runner.events import Event, EventKind
@@ -19,6 +19,13 @@ class ToolPose:
 
     position: Sequence[float]
     orientation: Sequence[float]
+
+
+class PromptAnswer(NamedTuple):
+    """What a person answered, and when on the study clock, s: a press of the button at its source, with no text."""
+
+    text: str
+    time: float
 
 
 class RunContext(Protocol):
@@ -48,8 +55,8 @@ class RunContext(Protocol):
         One press ends one wait: a press before this call is not this wait's.
         """
 
-    def wait_for_answer(self, message: str, deadline: Optional[float]) -> Optional[str]:
-        """Shows ``message`` to the person and blocks until it is answered; the text, None at the deadline.
+    def wait_for_answer(self, message: str, deadline: Optional[float]) -> Optional[PromptAnswer]:
+        """Shows ``message`` to the person and blocks until it is answered; None at the deadline.
 
         A press of the button answers with an empty text.
         """

@@ -44,9 +44,13 @@ class _OpenWait:
 def ask(run: RunContext, message: str, timeout: Optional[float]) -> Optional[str]:
     """Asks the person and returns the answer, or None at the timeout; emits the wait's start and end."""
     wait = _OpenWait(run, "prompt", timeout, message)
-    answer = run.wait_for_answer(message, wait.deadline(timeout))
-    wait.end("timeout" if answer is None else "answer", answer=answer)
-    return answer
+    deadline = wait.deadline(timeout)
+    answer = run.wait_for_answer(message, deadline)
+    if answer is None:
+        wait.end("timeout", deadline, answer=None)
+        return None
+    wait.end("answer", answer.time, answer=answer.text)
+    return answer.text
 
 
 @primitive("wait")

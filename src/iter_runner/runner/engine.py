@@ -19,7 +19,7 @@ from iter_runner.clock import Clock
 from iter_runner.events import Event, EventKind
 from iter_runner.plan.model import PlannedStep
 from iter_runner.planners.base import MoveGoal, Planner, Unreachable, path_hash
-from iter_runner.primitives.context import ToolPose
+from iter_runner.primitives.context import PromptAnswer, ToolPose
 from iter_runner.robot.arm import Arm, Gripper, JointPath, JointReading, Vector
 from iter_runner.run_control import Fault, RunControl, Stopped
 from iter_runner.runner.event_log import EventLog
@@ -102,7 +102,7 @@ class Rig:
 
 @dataclass
 class _Prompt:
-    answer: Optional[str] = None
+    answer: Optional[PromptAnswer] = None
     open: bool = True
 
 
@@ -233,7 +233,7 @@ class Engine:
                 self._presses.close()
         return None if taken is None else taken.time
 
-    def wait_for_answer(self, message: str, deadline: Optional[float]) -> Optional[str]:
+    def wait_for_answer(self, message: str, deadline: Optional[float]) -> Optional[PromptAnswer]:
         """See RunContext."""
         with self._lock:
             prompt = self._prompt or _Prompt()
@@ -248,11 +248,11 @@ class Engine:
             with self._lock:
                 prompt.open = False
                 self._prompt = None
-                pressed = self._presses.taken is not None
+                pressed = self._presses.taken
                 self._presses.close()
                 if self._open_wait is None:
                     self._show(State.RUNNING, waiting_for="")
-        return prompt.answer if prompt.answer is not None else ("" if pressed else None)
+        return prompt.answer or (None if pressed is None else PromptAnswer("", pressed.time))
 
     @contextlib.contextmanager
     def hand_at_work(self) -> Iterator[None]:
@@ -356,7 +356,7 @@ class Engine:
                 return False, "no prompt is open"
             if self._prompt.answer is not None:
                 return False, "the prompt has been answered already"
-            self._prompt.answer = text
+            self._prompt.answer = PromptAnswer(text, self.clock.now())
         self.control.notify()
         return True, "answered"
 

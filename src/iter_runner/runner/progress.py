@@ -135,7 +135,8 @@ class PlainView:
             line = f"step {one.step + 1} of {one.steps}: {one.doing}" if one.step >= 0 else status_text(one)
             if same_step or (one.state is not State.RUNNING and one.step >= 0):
                 line += f" [{status_text(one)}]"
-            self.note((f"{now - one.started:9.3f} s  " if one.started > 0 else "") + line)
+            # Processes hear of the simulated clock one tick apart: a run may have begun ahead of ours.
+            self.note((f"{max(0.0, now - one.started):9.3f} s  " if one.started > 0 else "") + line)
 
     def note(self, text: str) -> None:
         """See :class:`View`."""
