@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any, Dict
 
 import jsonschema
@@ -10,6 +11,7 @@ import pytest
 
 from iter_runner.package import package_folder
 from iter_runner.plan.schema import plan_schema, schema_text
+from iter_runner.planners.options import MoveOptions
 from iter_runner.primitives import REGISTRY
 
 POSE = {"position": {"x": 0.3, "y": 0.2, "z": 0.1}, "orientation": {"x": 0, "y": 0, "z": 0, "w": 1}}
@@ -48,11 +50,25 @@ def test_it_takes_plans_and_refuses_slips(validator: Any) -> None:
         {"name": "mvoe"},
         {"name": "move"},
         {"name": "move", **POSE, "speed": 1},
+        {"name": "move", **POSE, "options": {"speed": 5}},
+        {"name": "move", **POSE, "options": {"motion_type": "movex"}},
         {"name": "wait", "condition": "clock"},
+        {"name": "wait", "condition": "time"},
+        {"name": "wait", "condition": "button", "value": 1},
+        {"name": "grasp"},
+        {"name": "release", "effort": 0.1, "width": 0.05},
         {**place, "path_to_object": [{"name": "move"}]},
     ):
         assert not validator.is_valid(plan(wrong))
     assert not validator.is_valid({"version": "1.0.0"})
+
+
+def test_an_editor_completes_what_the_planners_take(validator: Any) -> None:
+    options = validator.schema["$defs"]["primitive_move"]["properties"]["options"]
+    assert set(options["properties"]) == {field.name for field in fields(MoveOptions)}
+    assert all(option["description"] for option in options["properties"].values())
+    good = {"speed": 0.5, "time_factor": 2, "velocity": 0.1, "acceleration": 1, "motion_type": "movej"}
+    assert validator.is_valid(plan({"name": "move", **POSE, "options": good}, {"name": "grasp", "width": 0.03}))
 
 
 def test_every_field_says_what_it_is() -> None:

@@ -15,6 +15,28 @@ LOGGER = logging.getLogger(__name__)
 # without a warning a move.
 FOREIGN = frozenset({"planner_id", "planning_time", "num_planning_attempts", "steady_state_threshold"})
 
+OPTIONS_SCHEMA: Mapping[str, Any] = {
+    "speed": {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "maximum": 1,
+        "description": "the share of the planner's own speed",
+    },
+    "time_factor": {"type": "number", "minimum": 1, "description": "stretches the motion in time"},
+    "velocity": {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "description": "ceiling, m/s of the flange (rad/s of the fastest joint for movej)",
+    },
+    "acceleration": {
+        "type": "number",
+        "exclusiveMinimum": 0,
+        "description": "ceiling, m/s² of the flange (rad/s² for movej)",
+    },
+    "motion_type": {"enum": ["movel", "movej"], "description": "for the planner ur"},
+}
+"""JSON Schema of what :func:`read_options` takes, for editors."""
+
 _warned: Set[str] = set()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Optional
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from iter_runner.events import EventKind
 from iter_runner.plan.registry import primitive
@@ -20,6 +20,8 @@ DRIVER_FORCE = 0.0
 
 class FingerMotion(Step):
     """The fingers to a position; what grasp and release have in common."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["effort"]}, {"required": ["width"]}]})
 
     effort: Optional[float] = Field(
         default=None,

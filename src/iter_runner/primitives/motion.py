@@ -13,7 +13,7 @@ from iter_runner.plan.read import describe
 from iter_runner.plan.registry import did_you_mean, primitive
 from iter_runner.plan.step import LoadContext, Problem, Quaternion, Step, Vector3
 from iter_runner.planners.base import Unreachable
-from iter_runner.planners.options import FOREIGN, MoveOptions, read_options
+from iter_runner.planners.options import FOREIGN, OPTIONS_SCHEMA, MoveOptions, read_options
 from iter_runner.primitives.context import ToolPose
 from iter_runner.primitives.waiting import ask
 from iter_runner.run_control import Fault
@@ -34,6 +34,7 @@ class Move(Step):
     options: Dict[str, Any] = Field(
         default={},
         description="for the planner: speed, time_factor, motion_type, ...; one ignores what it does not know",
+        json_schema_extra={"properties": dict(OPTIONS_SCHEMA)},
     )
 
     @classmethod
@@ -119,7 +120,11 @@ class Jog(Step):
     position_step: float = Field(default=0.01, gt=0, le=0.1, description="m a command")
     rotation_step: float = Field(default=0.05, gt=0, le=0.5, description="rad a command")
     grip_step: Optional[float] = Field(default=None, gt=0, description="for the original's plans; not used")
-    options: Dict[str, Any] = Field(default={}, description="of the moves, as move takes them")
+    options: Dict[str, Any] = Field(
+        default={},
+        description="of the moves, as move takes them",
+        json_schema_extra={"properties": dict(OPTIONS_SCHEMA)},
+    )
 
     def execute(self, run: RunContext) -> None:
         """Asks, moves, asks again, until the answer is "done" or empty."""

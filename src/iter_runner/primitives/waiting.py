@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Literal, Optional, Tuple
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from iter_runner.events import Event, EventKind
 from iter_runner.plan.registry import primitive
@@ -56,6 +56,14 @@ def ask(run: RunContext, message: str, timeout: Optional[float]) -> Optional[str
 @primitive("wait")
 class Wait(Step):
     """Waits for a time, or for the participant's button."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"condition": {"const": "time"}}},
+            "then": {"required": ["value"]},
+            "else": {"properties": {"value": False}},
+        }
+    )
 
     condition: Literal["time", "button"] = Field(description="time or button")
     value: Optional[float] = Field(default=None, ge=0, le=LONG, description="seconds, for condition time")
