@@ -8,8 +8,10 @@ import threading
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
+from xmlrpc.client import ServerProxy
 
 import actionlib
+import rosgraph
 import rospy
 from actionlib_msgs.msg import GoalStatus
 from iter_runner.msg import Event, RunnerState, RunPlanAction, RunPlanGoal, RunPlanResult
@@ -117,6 +119,12 @@ def run_plan(*arguments: str) -> subprocess.Popen:
     return subprocess.Popen(
         ["rosrun", "iter_runner", "run_plan", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+
+
+def process_of(node: str) -> int:
+    """The process that a node runs in."""
+    _, _, process = ServerProxy(rosgraph.Master(rospy.get_name()).lookupNode(node)).getPid(rospy.get_name())
+    return int(str(process))
 
 
 def journalled(session: str) -> List[Tuple[int, str]]:

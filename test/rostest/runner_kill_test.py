@@ -6,14 +6,11 @@ from __future__ import annotations
 import os
 import signal
 import unittest
-from urllib.parse import urlparse
-from xmlrpc.client import ServerProxy
 
 import numpy as np
-import rosgraph
 import rospy
 from iter_runner.msg import RunnerState, Scene
-from runner_client import PLANS, RunnerClient, journalled, run_plan
+from runner_client import PLANS, RunnerClient, journalled, process_of, run_plan
 
 import rostest
 from iter_runner.study.sessions import find_session, step_to_resume
@@ -29,7 +26,7 @@ class RunnerKillTest(unittest.TestCase):
         client.until(lambda: client.state.step == CARRYING and bool(client.of_kind("gripper_finished")))
         published = [(event.sequence, event.kind) for event in client.events]
         session = client.state.session
-        os.kill(_process_of("/runner"), signal.SIGKILL)
+        os.kill(process_of("/runner"), signal.SIGKILL)
 
         _, errors = tool.communicate(timeout=60)
         self.assertEqual(tool.returncode, 1, errors)
@@ -55,13 +52,6 @@ class RunnerKillTest(unittest.TestCase):
         _, errors = tool.communicate(timeout=60)
         self.assertEqual(tool.returncode, 1)
         self.assertIn("nothing to resume", errors)
-
-
-def _process_of(node: str) -> int:
-    address = rosgraph.Master(rospy.get_name()).lookupNode(node)
-    assert urlparse(address).scheme == "http"
-    _, _, process = ServerProxy(address).getPid(rospy.get_name())
-    return int(process)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import unittest
 from pathlib import Path
@@ -14,7 +15,7 @@ import rospy
 from actionlib_msgs.msg import GoalStatus
 from iter_runner.msg import RunnerState, RunPlanGoal
 from iter_runner.srv import Answer
-from runner_client import PLANS, RunnerClient, journalled, move, plan_text, run_plan
+from runner_client import PLANS, RunnerClient, journalled, move, plan_text, process_of, run_plan
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -183,6 +184,17 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual(client.result(handle)[0].outcome, "finished")
         self.assertIn(client.data("wait_ended")[0]["answer"], ("yes", ""))  # the participant may be quicker
         self.assertFalse(answer("again").success)
+
+    def test_a_driver_that_hangs_keeps_no_goal_waiting(self) -> None:
+        simulator = process_of("/simulator")
+        os.kill(simulator, signal.SIGSTOP)
+        try:
+            message = self.client.refusal(plan_json=plan_text())
+        finally:
+            os.kill(simulator, signal.SIGCONT)
+        self.assertIn("set_speed_slider", message)
+        self.assertIn("hangs", message)
+        self.assertEqual(self.client.run(plan_json=plan_text()).outcome, "finished")
 
     def test_what_is_wrong_is_refused_before_anything_moves(self) -> None:
         client = self.client

@@ -51,6 +51,7 @@ from iter_runner.planners.table import PlannerError, check_fit, load_planner
 from iter_runner.primitives import REGISTRY
 from iter_runner.robot.arm import JointPath, Vector
 from iter_runner.robot.ros_gripper import RosGripper
+from iter_runner.robot.ros_service import ServiceCall
 from iter_runner.robot.ros_ur import URArm
 from iter_runner.robot.table import Robot, RobotError, load_gripper, load_robot, robot_driver
 from iter_runner.run_control import Fault, RunControl
@@ -73,6 +74,9 @@ EVENT_QUEUE = 10000
 
 SCENE_PARAMETER = "/runner/scene_of"
 """Of which plan the workcell has the scene, kept by the parameter server so that a new runner knows it too."""
+
+SERVICE_TIME = 5.0
+"""Seconds of wall time that the driver gets to answer before a run."""
 
 FAULTS_SHOWN = 100
 """Faults of a plan that a refusal spells out: it is published again and again as the goal's status."""
@@ -344,9 +348,12 @@ class RunnerNode:
         if service is None:
             rospy.logwarn_once("runner: the driver of %s has no speed slider; ~speed is not used", self._robot.name)
             return
+        proxy = rospy.ServiceProxy(service, SetSpeedSliderFraction)
+        call = ServiceCall(proxy, float(speed), on_answer=lambda: None)
+        call.wait(SERVICE_TIME)
         try:
-            done = rospy.ServiceProxy(service, SetSpeedSliderFraction)(float(speed)).success
-        except (rospy.ServiceException, rospy.ROSException) as error:
+            done = call.response().success
+        except rospy.ServiceException as error:
             raise Refused(
                 f"can't set the speed slider to {speed} by {service}: {error}; is the driver running?"
             ) from error

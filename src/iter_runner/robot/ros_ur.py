@@ -25,6 +25,7 @@ from iter_runner.clock import Clock, MonotonicClock
 from iter_runner.robot.arm import JointPath, JointReading, Vector
 from iter_runner.robot.joint_paths import central_velocities, remaining_path
 from iter_runner.robot.ros_action import ActionCall, connected
+from iter_runner.robot.ros_service import ServiceCall
 from iter_runner.robot.script_servo import ScriptServo
 from iter_runner.robot.table import Robot, robot_driver
 from iter_runner.robot.urscript import STOP
@@ -441,9 +442,11 @@ class URArm:
         if not displaced:
             return
         self._program_running = None
+        call = ServiceCall(self._resend_program, on_answer=control.notify)
+        self.wait_until(lambda: call.is_over, control, 5.0)
         try:
-            answer = self._resend_program()
-        except (rospy.ServiceException, rospy.ROSException) as error:
+            answer = call.response()
+        except rospy.ServiceException as error:
             service = self._driver.service("resend_robot_program")
             raise Fault(
                 "not_ready", f"{self._robot.name}: {service} failed: {error}; is the driver running?"
