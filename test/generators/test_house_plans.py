@@ -343,6 +343,16 @@ def test_what_does_not_fit_is_a_usage_error(name: str, arguments: List[str], mes
     assert message in result.stderr and "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize(("name", "arguments"), [("sequential", ["--houses", "1"]), ("pooled", ["--velocity", "0.3"])])
+def test_another_plan_does_not_replace_the_shipped_one(name: str, arguments: List[str]) -> None:
+    shipped = ROOT / "plans" / f"{name}.json"
+    before = shipped.read_bytes()
+    result = script(name, *arguments)
+    assert result.returncode == 2
+    assert f"{arguments[0]} makes another plan" in result.stderr and "--output" in result.stderr
+    assert shipped.read_bytes() == before
+
+
 def test_a_file_that_can_not_be_written_is_named(tmp_path: Path) -> None:
     target = tmp_path / "no such folder" / "plan.json"
     result = script("pooled", "--output", str(target))

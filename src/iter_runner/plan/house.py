@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from math import pi
 from pathlib import Path
-from typing import Callable, Dict, List, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from iter_runner.plan.build import Block, LayoutError, Place, PlanBuilder, Triple
 
@@ -184,11 +184,16 @@ class HouseTask:
         ]
 
 
+class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
+    """Shows the defaults that there are."""
+
+    def _get_help_string(self, action: argparse.Action) -> Optional[str]:
+        return action.help if action.default is None else super()._get_help_string(action)
+
+
 def arguments(name: str, description: str, houses: int = 1) -> argparse.ArgumentParser:
     """The options that every house generator takes, for the plan ``name`` of ``houses`` houses by default."""
-    parser = argparse.ArgumentParser(
-        prog=f"generate_{name}", description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    parser = argparse.ArgumentParser(prog=f"generate_{name}", description=description, formatter_class=_HelpFormatter)
     parser.add_argument("--houses", type=count, default=houses, help="how many houses are built")
     parser.add_argument("--robot", choices=sorted(SHIFT), default="ur3e", help="the arm that the table is laid out for")
     parser.add_argument("--velocity", type=_positive, help="ceiling for travelling, m/s (default: the planner's own)")
@@ -196,7 +201,11 @@ def arguments(name: str, description: str, houses: int = 1) -> argparse.Argument
         "--approach-velocity", type=_positive, default=0.1, help="the same for lowering and lifting, m/s"
     )
     parser.add_argument("--table-height", type=float, default=-0.03, help="the table's top in base_link, m")
-    parser.add_argument("--output", default=str(_plans() / f"{name}.json"), help="the plan's file, - for the terminal")
+    parser.add_argument(
+        "--output",
+        default=str(_plans() / f"{name}.json"),
+        help="the plan's file, - for the terminal; needed with options that make another plan",
+    )
     parser.add_argument("--figure", help="also draw the layout into this file (png, pdf, svg)")
     return parser
 
@@ -217,8 +226,17 @@ def split(text: str) -> Tuple[int, int]:
 
 
 def run(generate: Callable[[argparse.Namespace], None], parser: argparse.ArgumentParser) -> None:
-    """Runs a generator on the command line's options; what can't be laid out is a usage error."""
+    """Runs a generator on the command line's options; what can't be laid out is a usage error.
+
+    So is another plan without a file of its own: it would replace the package's.
+    """
     options = parser.parse_args()
+    standard = parser.parse_args([])
+    if options.output == standard.output:
+        for name, value in vars(standard).items():
+            if name not in ("output", "figure") and getattr(options, name) != value:
+                option = "--" + name.replace("_", "-")
+                parser.error(f"{option} makes another plan than {standard.output}: name its file with --output")
     try:
         generate(options)
     except LayoutError as error:
