@@ -39,6 +39,9 @@ SIMULATED_STALE_WALL = 0.5
 """Seconds of wall time that have to pass as well on a simulated clock."""
 LOST_WALL = 3.0
 """Seconds of wall time without a joint state after which a simulated driver is lost even though its clock stands."""
+CLOCK_BEHIND = 0.5
+"""Seconds that a joint state may be ahead of a simulated clock; more is the clock of a simulator that has died, while
+its successor's joint states come already. What is measured on that clock would be wrong by as much."""
 STANDSTILL = 0.002
 """rad/s below which a joint stands."""
 
@@ -312,6 +315,8 @@ class URArm:
         """One line on what :meth:`make_ready` still waits for, empty if nothing."""
         if self._reading is None:
             return f"joint states on {self._driver.topic('joint_states')}"
+        if not self._hardware and self._reading.time > self._clock.now() + CLOCK_BEHIND:
+            return "the simulator's /clock"
         if self._robot_mode is None:
             return str(self._driver.topic("robot_mode"))
         if self._safety_mode is None:
