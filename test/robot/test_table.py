@@ -108,9 +108,9 @@ def test_a_row_that_grows_when_it_is_printed_is_an_error(tmp_path: Path) -> None
 def test_a_row_outside_the_package(tmp_path: Path, row: Dict[str, Any]) -> None:
     """Its URDF is looked for beside it, then in the package; its gripper may be a file beside it."""
     gripper = yaml.safe_load((package_folder() / "config/grippers/robotiq_85.yaml").read_text(encoding="utf-8"))
-    write(tmp_path, {**gripper, "name": "long_fingers", "tip_offset": 0.2}, "long_fingers.yaml")
+    write(tmp_path, {**gripper, "name": "long_fingers", "mass": 1.1}, "long_fingers.yaml")
     robot = load_robot(write(tmp_path, {**row, "name": "lab_arm", "gripper": "long_fingers.yaml"}))
-    assert load_gripper(robot.gripper).tip_offset == 0.2
+    assert load_gripper(robot.gripper).mass == 1.1
     assert ElementTree.fromstring(robot_urdf(robot)).get("name") == "lab_arm"
 
     text = robot_urdf(load_robot("ur5")).replace("robotiq_85", "mine").replace("gripper_tip", "mine_tip")
@@ -159,6 +159,13 @@ def test_an_edited_urdf_is_read_again(tmp_path: Path, row: Dict[str, Any]) -> No
 )
 def test_wrong_fields_are_named(tmp_path: Path, row: Dict[str, Any], changes: Dict[str, Any], expected: str) -> None:
     assert expected in error_of(write(tmp_path, {**row, **changes}))
+
+
+def test_a_gripper_longer_than_its_model_is_named(tmp_path: Path, row: Dict[str, Any]) -> None:
+    gripper = yaml.safe_load((package_folder() / "config" / "grippers" / "robotiq_85.yaml").read_text(encoding="utf-8"))
+    (tmp_path / "long.yaml").write_text(yaml.safe_dump({**gripper, "tip_offset": 0.2}), encoding="utf-8")
+    message = error_of(write(tmp_path, {**row, "gripper": "long.yaml"}))
+    assert "tip_offset 0.2 m, but its URDF has gripper_tip 0.1675 m from tool0" in message
 
 
 def test_all_faults_at_once(tmp_path: Path, row: Dict[str, Any]) -> None:

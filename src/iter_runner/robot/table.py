@@ -30,6 +30,8 @@ SIZE_LIMIT = 2**18
 """The longest row that is read, characters; the shipped ones are some 3000."""
 DEPTH_LIMIT = 32
 """The deepest nesting in a row."""
+TIP_TOLERANCE = 0.001
+"""m, by which a gripper's ``tip_offset`` and its model may differ."""
 
 _SHORT = reprlib.Repr()
 _SHORT.maxlevel = 1  # aliases in YAML make trees that are small in memory and endless on the screen
@@ -418,5 +420,17 @@ def _check_model(robot: Robot, gripper: GripperRow, root: ElementTree.Element) -
             faults.append(f"tuck: {name} at {position} rad is outside its limits {lower:.4f} to {upper:.4f}")
     if gripper.joint not in joints:
         faults.append(f"gripper {gripper.name}: no joint '{gripper.joint}' in its URDF")
+    for joint in joints.values():
+        child, parent, origin = joint.find("child"), joint.find("parent"), joint.find("origin")
+        if child is None or parent is None or origin is None:
+            continue
+        if (child.get("link"), parent.get("link")) != ("gripper_tip", robot.tool_frame):
+            continue
+        modelled = math.hypot(*(float(part) for part in origin.get("xyz", "0 0 0").split()))
+        if abs(modelled - gripper.tip_offset) > TIP_TOLERANCE:
+            faults.append(
+                f"gripper {gripper.name}: tip_offset {gripper.tip_offset:g} m, but its URDF has gripper_tip "
+                f"{modelled:g} m from {robot.tool_frame}"
+            )
     if faults:
         raise RobotError("; ".join(faults))
