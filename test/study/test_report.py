@@ -119,6 +119,27 @@ def test_a_hand_that_closed_on_nothing_placed_nothing():
     assert summarise(run.events)["objects_placed"] == 0
 
 
+@pytest.mark.parametrize(
+    ("size", "placed"),
+    [
+        ({"x": 0.01, "y": 0.01, "z": 0.01}, 1),  # an original plan's token
+        ({"x": 0.02, "y": 0.1, "z": 0.015}, 1),  # fingers sent no closer than 40 mm can't tell
+        ({"x": 0.05, "y": 0.1, "z": 0.015}, 0),  # they would have stopped at it
+    ],
+)
+def test_where_fingers_cannot_tell_the_plans_word_counts(sessions, size, placed):
+    run = ScriptedRun().start().begin("connect_object")
+    run.emit(EventKind.OBJECT_ATTACHED, object_name="block")
+    run.end().gripper("grasp").gripper("release").begin("disconnect_object")
+    run.emit(EventKind.OBJECT_DETACHED, object_name="block")
+    run.end().gripper("grasp").gripper("release").finish()
+    directory = run.write(sessions)
+    plan = {"environment": [{"name": "block", "size": size}], "task": [{"name": "pick_and_place_static"}]}
+    (directory / "plan.json").write_text(json.dumps(plan))
+    summary = summarise(run.events, directory)
+    assert (summary["objects_placed"], summary["objects_planned"]) == (placed, 1)
+
+
 def test_a_run_cut_short_says_so(sessions, capsys):
     run = ScriptedRun("cut").start(steps=5).move(1.0).open_wait(4.0)
     journal = run.write(sessions) / "journal.jsonl"

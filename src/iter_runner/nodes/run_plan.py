@@ -255,6 +255,7 @@ def make_goal(options: argparse.Namespace) -> RunPlanGoal:
             _check_same_plan(session, plan)
             if options.first_step is None:
                 goal.first_step = _first_step(session)
+            _file_under(goal, session)
     except (PlanError, SessionError) as error:
         raise Failure(str(error)) from error
     if plan is None:
@@ -272,6 +273,14 @@ def _first_step(session: Session) -> int:
     if steps is not None and step >= steps:
         raise Failure(f"session {session.name} has done all its {steps} steps: there is nothing to resume")
     return step
+
+
+def _file_under(goal: RunPlanGoal, session: Session) -> None:
+    """What is resumed is filed beside what it goes on with, where the command line does not say otherwise."""
+    begun = next((event for event in read_journal(session.journal) if event.kind is EventKind.RUN_STARTED), None)
+    for name in ("study", "participant_id", "condition"):
+        if begun is not None and not getattr(goal, name):
+            setattr(goal, name, str(begun.data.get(name) or ""))
 
 
 def _check_same_plan(session: Session, plan: Path) -> None:

@@ -43,7 +43,7 @@ def summarise(events: Sequence[Event], directory: Optional[Path] = None) -> Summ
 
     Args:
         events: of one session, in order, from its run_started on.
-        directory: the session's folder; its ``plan.json`` says how many objects the plan was to place.
+        directory: the session's folder; its ``plan.json`` says which objects the plan was to place.
 
     Raises:
         ValueError: there is no event.
@@ -54,6 +54,7 @@ def summarise(events: Sequence[Event], directory: Optional[Path] = None) -> Summ
     begun: Mapping[str, Any] = first.data if first.kind is EventKind.RUN_STARTED else {}
     last = next((event for event in reversed(events) if event.kind is EventKind.RUN_FINISHED), None)
     ended: Mapping[str, Any] = last.data if last is not None else {}
+    plan = _plan_of(directory)
     numbers = metrics(events)
     fluent = fluency_of(events)
     presses = _presses(events)
@@ -98,8 +99,8 @@ def summarise(events: Sequence[Event], directory: Optional[Path] = None) -> Summ
         "fan_out": numbers.fan_out,
         "functional_delay": numbers.functional_delay,
         "fluency": asdict(fluent) if fluent is not None else None,
-        "objects_placed": _objects_placed(events),
-        "objects_planned": _objects_planned(directory),
+        "objects_placed": _objects_placed(events, plan),
+        "objects_planned": _objects_planned(plan),
     }
     if responses:
         summary["simulated_responses"] = math.fsum(responses)
@@ -203,28 +204,56 @@ def _interval(interval: Interval) -> Dict[str, Any]:
     }
 
 
-def _objects_placed(events: Sequence[Event]) -> int:
-    """How often the hand closed on something and let go of it again."""
-    placed, holding = 0, False
+def _objects_placed(events: Sequence[Event], plan: Optional[Mapping[str, Any]]) -> int:
+    """How often the hand closed on something and let go of it again.
+
+    Fingers that reached where they were sent closed on nothing, unless they were sent no closer than the object that
+    the plan connects is wide (original plans give tokens, or positions beside the blocks): then the plan's word counts.
+    """
+    widths = _widths(plan)
+    placed, holding, connected = 0, False, ""
     for event in events:
         if event.kind is EventKind.OBJECT_ATTACHED:
-            holding = True
+            holding, connected = True, str(event.data.get("object_name"))
+        elif event.kind is EventKind.OBJECT_DETACHED:
+            connected = ""
         elif event.kind is EventKind.GRIPPER_FINISHED and event.data.get("action") == "grasp":
-            holding = bool(event.data.get("stalled")) or event.data.get("reached_goal") is False
+            stopped = bool(event.data.get("stalled")) or event.data.get("reached_goal") is False
+            opening = event.data.get("opening")
+            holding = stopped or (opening is not None and opening >= widths.get(connected, math.inf))
         elif event.kind is EventKind.GRIPPER_FINISHED and event.data.get("action") == "release":
             placed += holding
             holding = False
     return placed
 
 
-def _objects_planned(directory: Optional[Path]) -> Optional[int]:
-    """How many grasps the session's plan holds; None where the plan can't be read."""
+def _plan_of(directory: Optional[Path]) -> Optional[Mapping[str, Any]]:
+    """The plan of a session's folder; None where it can't be read."""
     if directory is None:
         return None
     try:
         plan = json.loads((directory / "plan.json").read_text(encoding="utf-8"))
-        return sum(1 for step in plan["task"] if isinstance(step, Mapping) and step.get("name") in _GRASPING)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError):
+        return None
+    return plan if isinstance(plan, Mapping) else None
+
+
+def _widths(plan: Optional[Mapping[str, Any]]) -> Dict[str, float]:
+    """How wide the plan's objects are between the fingers, m: they take neither the longest edge nor a low height."""
+    widths: Dict[str, float] = {}
+    for item in (plan or {}).get("environment") or ():
+        try:
+            widths[item["name"]] = sorted(float(item["size"][axis]) for axis in "xyz")[1]
+        except (KeyError, TypeError, ValueError):
+            continue
+    return widths
+
+
+def _objects_planned(plan: Optional[Mapping[str, Any]]) -> Optional[int]:
+    """How many grasps the plan holds; None where there is no plan."""
+    try:
+        return sum(1 for step in (plan or {})["task"] if isinstance(step, Mapping) and step.get("name") in _GRASPING)
+    except (KeyError, TypeError):
         return None
 
 
