@@ -133,7 +133,7 @@ def _check_button(arguments: Mapping[str, str]) -> None:
 
 def _check_plan(arguments: Mapping[str, str]) -> None:
     from iter_runner.plan import PlanError, load_plan
-    from iter_runner.plan.check import check_plan
+    from iter_runner.plan.check import check_plan, with_robots_faults
     from iter_runner.plan.read import find_plan
     from iter_runner.primitives import REGISTRY
 
@@ -141,7 +141,10 @@ def _check_plan(arguments: Mapping[str, str]) -> None:
     if not name:
         return
     try:
-        plan = load_plan(find_plan(name), REGISTRY)
+        try:
+            plan = load_plan(find_plan(name), REGISTRY)
+        except PlanError as error:
+            raise with_robots_faults(error, robot or "ur5", tool_frame or None) from error
         # The runner looks again, and at the ways too; but roslaunch ends with 0 whatever its nodes refuse.
         faults = check_plan(plan, robot or "ur5", tool_frame=tool_frame or None)
         if faults:

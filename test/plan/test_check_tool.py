@@ -31,6 +31,18 @@ def move(x: float, orientation: Any = DOWN) -> Any:
     return {"name": "move", "position": {"x": x, "y": 0.3, "z": 0.3}, "orientation": orientation}
 
 
+def test_what_does_not_load_and_what_is_out_of_reach_are_said_together(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write(move(9.0), {"name": "mvoe"}, move(0.1), {"name": "grasp", "effort": 7}, {**move(0.1), "speed": 1})
+    assert main([plan, "--robot", "ur5"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["/task/0", "/task/1/name", "/task/3/effort", "/task/4/speed"]
+    assert "out of reach" in lines[0]
+    assert main([plan]) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
 def test_a_good_plan_is_one_line_with_its_numbers(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
     plan = write(move(0.1), {"name": "wait", "condition": "button"}, {"name": "prompt", "msg": "?"})
     assert main([plan, "--robot", "ur5"]) == 0

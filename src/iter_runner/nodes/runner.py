@@ -45,7 +45,7 @@ from iter_runner.msg import Event as EventMessage
 from iter_runner.nodes.ros_clock import study_clock
 from iter_runner.nodes.workcell import RosWorkcell
 from iter_runner.plan import Plan, PlanError, PlanFault, load_plan, plan_hash
-from iter_runner.plan.check import check_plan
+from iter_runner.plan.check import check_plan, with_robots_faults
 from iter_runner.plan.frames import FrameError
 from iter_runner.planners.table import PlannerError, check_fit, load_planner
 from iter_runner.primitives import REGISTRY
@@ -241,7 +241,8 @@ class RunnerNode:
                 raise Refused(f"first_step {goal.first_step}: the plan has steps 0 to {len(plan.steps) - 1}")
             self._check(plan, int(goal.first_step))
         except PlanError as error:
-            raise _refused_plan(error.faults) from error
+            whole = with_robots_faults(error, self._robot, self._launch_tool_frame() or None)
+            raise _refused_plan(whole.faults) from error
         return plan, int(goal.first_step)
 
     def _check(self, plan: Plan, first_step: int) -> None:

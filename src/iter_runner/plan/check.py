@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from iter_runner.kinematics import Box, Clearance, Obstacles, clearance, contact_on_way, load_chain, path_clearance
 from iter_runner.kinematics.rotations import pose as pose_matrix
 from iter_runner.plan.frames import FrameError, fixed_pose
-from iter_runner.plan.model import Plan, PlanFault, PlannedStep
+from iter_runner.plan.load import in_document_order
+from iter_runner.plan.model import Plan, PlanError, PlanFault, PlannedStep
 from iter_runner.plan.objects import APPROACH_AXES, approach
 from iter_runner.plan.step import Quaternion, Step, Vector3
 from iter_runner.planners.base import MoveGoal, Planner, Unreachable, path_hash
@@ -101,6 +102,19 @@ def check_plan(
     if warnings is not None:
         warnings.extend(result.warnings)
     return result.faults
+
+
+def with_robots_faults(error: PlanError, robot: Union[str, Robot], tool_frame: Optional[str] = None) -> PlanError:
+    """``error`` of a plan that did not load, and with it what the robot can't do of the rest of the plan.
+
+    Raises:
+        RobotError: there is no such robot.
+    """
+    if error.loaded is None:
+        return error
+    result = inspect_plan(error.loaded, robot, (), tool_frame)
+    faults = in_document_order([*error.faults, *result.faults], error.loaded.document)
+    return PlanError(faults, [*error.warnings, *result.warnings], error.loaded)
 
 
 def inspect_plan(

@@ -61,7 +61,8 @@ def _report(options: argparse.Namespace) -> Dict[str, Any]:
     try:
         plan = load_plan(options.plan, REGISTRY)
     except PlanError as error:
-        return {**report, "faults": _listed(error.faults), "warnings": _listed(error.warnings)}
+        whole = _with_robots_faults(error, options)
+        return {**report, "faults": _listed(whole.faults), "warnings": _listed(whole.warnings)}
     faults: List[PlanFault] = []
     warnings = list(plan.warnings)
     report.update(_numbers(plan))
@@ -77,6 +78,18 @@ def _report(options: argparse.Namespace) -> Dict[str, Any]:
         faults, warnings = result.faults, warnings + result.warnings
         report["paths"] = {name: [vars(path) for path in paths] for name, paths in result.paths.items()}
     return {**report, "ok": not faults, "faults": _listed(faults), "warnings": _listed(warnings)}
+
+
+def _with_robots_faults(error: PlanError, options: argparse.Namespace) -> PlanError:
+    if not options.robot:
+        return error
+    from iter_runner.plan.check import with_robots_faults
+    from iter_runner.robot.table import RobotError
+
+    try:
+        return with_robots_faults(error, options.robot, options.tool_frame)
+    except RobotError as problem:
+        raise _Refused(str(problem)) from problem
 
 
 def _numbers(plan: Plan) -> Dict[str, Any]:

@@ -75,7 +75,14 @@ class _Loader:
         head = self._validate(PlanDocument, rest, "")
         self._check_names(environment)
         if self._faults or head is None:
-            raise PlanError(_in_document_order(self._faults, document), self._warnings)
+            # Where an original plan's objects are shows in its moves, some of which may be missing here.
+            part = self._plan(head or _frames_of(document), [] if self._original else environment, steps)
+            raise PlanError(in_document_order(self._faults, document), self._warnings, part)
+        return self._plan(head, environment, steps)
+
+    def _plan(
+        self, head: PlanDocument, environment: Sequence[EnvironmentObject], steps: Sequence[Tuple[str, Step]]
+    ) -> Plan:
         return Plan(
             title=head.title or (self._path.stem if self._path is not None else ""),
             author=head.author,
@@ -85,9 +92,9 @@ class _Loader:
             tool_frame=head.tool_frame.lstrip("/") if head.tool_frame is not None else None,
             environment=tuple(environment),
             steps=expand(steps),
-            document=document,
+            document=self._document,
             source=self._path,
-            warnings=tuple(_in_document_order(self._warnings, document)),
+            warnings=tuple(in_document_order(self._warnings, self._document)),
         )
 
     def _find_version(self) -> str:
@@ -238,6 +245,13 @@ class _Loader:
         self._warnings.append(PlanFault(pointer, found, expected))
 
 
+def _frames_of(document: Dict[str, Any]) -> PlanDocument:
+    """A plan's head that is broken elsewhere."""
+    names = {key: document.get(key) for key in ("frame_id", "tool_frame")}
+    usable = {key: name for key, name in names.items() if isinstance(name, str) and name}
+    return PlanDocument.model_validate({"task": [], **usable})
+
+
 def _is_step_list(annotation: Any) -> bool:
     if get_origin(annotation) is Union:
         return any(_is_step_list(argument) for argument in get_args(annotation))
@@ -350,7 +364,7 @@ def _field_text(model: Optional[Type[BaseModel]], name: str) -> str:
     return kind + (f" ({field.description})" if field.description else "")
 
 
-def _in_document_order(faults: Sequence[PlanFault], document: Any) -> List[PlanFault]:
+def in_document_order(faults: Sequence[PlanFault], document: Any) -> List[PlanFault]:
     """Sorted by where the pointers are in the document; doubles left out."""
     order = {key: index for index, key in enumerate(document)}
 

@@ -47,12 +47,20 @@ def grouped(faults: Iterable[PlanFault]) -> List[str]:
 
 
 class PlanError(Exception):
-    """A plan that can't be run; ``str()`` gives all its faults, one a line."""
+    """A plan that can't be run; ``str()`` gives all its faults, one a line.
 
-    def __init__(self, faults: Sequence[PlanFault], warnings: Sequence[PlanFault] = ()) -> None:
+    Attributes:
+        faults, warnings: what was found.
+        loaded: what of the plan could be loaded all the same, for further checks; None where nothing could.
+    """
+
+    def __init__(
+        self, faults: Sequence[PlanFault], warnings: Sequence[PlanFault] = (), loaded: Optional[Plan] = None
+    ) -> None:
         super().__init__("\n".join(str(fault) for fault in faults))
         self.faults = list(faults)
         self.warnings = list(warnings)
+        self.loaded = loaded
 
 
 class Color(PlanModel):

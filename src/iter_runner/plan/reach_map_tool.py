@@ -74,7 +74,7 @@ def _draw(options: argparse.Namespace) -> str:
     cells = np.linspace(-reach, reach, count)
     counts = reach_counts(chain, rotation, height, cells, cells)
     angles = " ".join(f"{angle:.0f}" for angle in np.degrees(matrix_to_rpy(rotation)) + 0.0)
-    title = f"{robot.title}: {chain.tip} {height:.3f} m above {chain.base}, turned {angles}° (roll, pitch, yaw)"
+    title = f"{robot.title}: {chain.tip} {height:.3f} m above {chain.base}\nturned {angles}° (roll, pitch, yaw)"
     draw_reach_map(options.output, counts, cells, cells, title, flanges[:, :3, 3], rectangles)
     area = float(np.count_nonzero(counts)) * (cells[1] - cells[0]) ** 2
     best = float(np.count_nonzero(counts == counts.max())) * (cells[1] - cells[0]) ** 2
