@@ -6,6 +6,7 @@ is 0 where the plan finished, 1 where it did not.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -35,8 +36,11 @@ DEFAULTS: Dict[str, str] = {
 # What main.launch would hand to run_plan; the demo runs that tool itself, so that it has the terminal.
 _TOOL_ARGUMENTS = {"mode": "--mode", "first_step": "--first-step"}
 
-SHUTDOWN_TIME = 20.0
-"""Seconds of wall time that roslaunch gets to end its nodes."""
+SHUTDOWN_TIME = 15.0
+"""Seconds of wall time that the nodes get to end themselves."""
+
+DIES_WITH_US = ("setpriv", "--pdeathsig", "INT", "--")
+"""What begins the command of a process that is to be interrupted if the demo is killed."""
 
 TAIL = 15
 """Lines of the log that are shown where the launch failed."""
@@ -66,6 +70,10 @@ def parse_arguments(words: Sequence[str]) -> Dict[str, str]:
                 f"{word}: main.launch has no argument {name!r}, expected {did_you_mean(name, sorted(known))}"
             )
         arguments[name] = value
+    if not arguments["plan"]:
+        raise ValueError(
+            f"plan:=: expected a plan's file or its name in plans/; without plan:= it is {DEFAULTS['plan']}"
+        )
     return arguments
 
 
@@ -104,14 +112,22 @@ class Demo:
         self._environment = dict(os.environ, ROS_MASTER_URI=f"http://localhost:{port}", ROS_HOSTNAME="localhost")
         self._launch_command = launch_command(arguments, port)
         self._launch: Optional[subprocess.Popen] = None
+        self._tool: Optional[subprocess.Popen] = None
         self._failed_early = False
+        self._interrupted = False
+
+    def interrupt(self) -> None:
+        """What Ctrl-C does: run_plan, if it is there, stops the run and says how it ended; then everything ends."""
+        self._interrupted = True
+        if self._tool is not None:
+            self._tool.send_signal(signal.SIGINT)
 
     def run(self) -> int:
         """Starts everything, runs the plan, ends everything; returns run_plan's exit code."""
         with self._log.open("w", encoding="utf-8") as output:
-            # Its own session: Ctrl-C reaches run_plan, which stops the run and says how it ended.
+            # Its own session: Ctrl-C is not for the nodes, which are needed until the run has been stopped.
             self._launch = subprocess.Popen(
-                self._launch_command,
+                [*DIES_WITH_US, *self._launch_command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -120,19 +136,29 @@ class Demo:
             )
         try:
             if not self._master_is_up():
-                self._failed_early = True
+                self._failed_early = not self._interrupted
                 return 1
-            tool = subprocess.Popen(tool_command(self._arguments), env=self._environment)
+            # Its own session as well: it hears of an interruption from us, whichever way that came, and once.
+            command = [*DIES_WITH_US, *tool_command(self._arguments)]
+            tool = subprocess.Popen(command, env=self._environment, start_new_session=True)
+            self._tool = tool
+            if self._interrupted:
+                self.interrupt()
             while True:
                 try:
-                    return tool.wait(timeout=0.2)
+                    return _exit_code(tool.wait(timeout=0.2))
                 except subprocess.TimeoutExpired:
                     if self._launch.poll() is not None:
                         self._failed_early = True
-                        tool.send_signal(signal.SIGINT)
-                        return tool.wait()
+                        self.interrupt()
+                        return _exit_code(tool.wait())
         finally:
             self._end_launch()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user ended it."""
+        return self._interrupted
 
     def failed_early(self) -> bool:
         """Whether the launch ended before it was told to."""
@@ -146,7 +172,7 @@ class Demo:
     def _master_is_up(self) -> bool:
         host, port = "localhost", int(self._environment["ROS_MASTER_URI"].rsplit(":", 1)[1])
         assert self._launch is not None
-        while self._launch.poll() is None:
+        while self._launch.poll() is None and not self._interrupted:
             with socket.socket() as probe:
                 if probe.connect_ex((host, port)) == 0:
                     return True
@@ -154,15 +180,53 @@ class Demo:
         return False
 
     def _end_launch(self) -> None:
+        """Ends the nodes, then the master and roslaunch.
+
+        roslaunch does not do it by itself at any time: interrupted while it starts its nodes it goes on, and hears
+        nothing more.
+        """
         launch = self._launch
         if launch is None or launch.poll() is not None:
             return
-        launch.send_signal(signal.SIGINT)
-        try:
-            launch.wait(SHUTDOWN_TIME)
-        except subprocess.TimeoutExpired:
-            os.killpg(launch.pid, signal.SIGKILL)
-            launch.wait()
+        launch.send_signal(signal.SIGSTOP)  # it starts nothing more, and nothing again
+        started = children(launch.pid)
+        nodes = [process for process in started if b"rosmaster" not in _command(process)]
+        _send(signal.SIGINT, nodes)
+        give_up = time.monotonic() + SHUTDOWN_TIME
+        while any(_command(process) for process in nodes) and time.monotonic() < give_up:
+            time.sleep(0.05)
+        _send(signal.SIGKILL, started)
+        launch.kill()
+        launch.wait()
+
+
+def children(process: int) -> List[int]:
+    """The processes that a process has started."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            _, parent = status.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:2]
+            if int(parent) == process:
+                found.append(int(status.parent.name))
+    return found
+
+
+def _command(process: int) -> bytes:
+    """The command line of a process; empty where it has ended."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _send(number: signal.Signals, processes: Sequence[int]) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
+def _exit_code(returned: int) -> int:
+    return returned if returned >= 0 else 1  # ended by a signal before it could handle it
 
 
 def main(words: Optional[Sequence[str]] = None) -> int:
@@ -185,19 +249,27 @@ def main(words: Optional[Sequence[str]] = None) -> int:
         os.environ["ITER_RUNNER_SESSIONS"] = arguments["sessions"]
     log = Path(os.environ.get("ROS_LOG_DIR") or Path(os.environ.get("ROS_HOME") or Path.home() / ".ros") / "log")
     log = log / f"iter_runner_demo_{os.getpid()}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.touch()
+    except OSError as error:
+        print(f"demo: can't write {log}: {error.strerror}; choose a folder by ROS_LOG_DIR", file=sys.stderr)
+        return 1
+    demo = Demo(arguments, log)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: demo.interrupt())
     before = {session.name for session in list_sessions()}
     print(
         f"demo: {arguments['plan']} on a simulated {arguments['robot']}, planner {arguments['planner']}, "
         f"{arguments['rate']} times real time; the nodes' output is in {log}"
     )
-    signal.signal(signal.SIGINT, lambda *_: None)  # run_plan's to handle
-    demo = Demo(arguments, log)
     code = demo.run()
     made: List[Session] = [session for session in list_sessions() if session.name not in before]
     if not made:
         if demo.failed_early():
             print(f"demo: the launch failed; the end of {log}:\n{demo.log_tail()}", file=sys.stderr)
+        elif demo.interrupted:
+            print("demo: interrupted before the run began", file=sys.stderr)
         return 1
     try:
         for session in made[-1:]:

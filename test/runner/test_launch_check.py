@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 from typing import Dict
 
@@ -119,7 +121,7 @@ def test_the_demo_takes_the_launch_files_arguments() -> None:
     assert tool[tool.index("--first-step") + 1] == "3"
 
 
-@pytest.mark.parametrize("word", ["robot=ur5", "ur5", "robto:=ur5", ":=x"])
+@pytest.mark.parametrize("word", ["robot=ur5", "ur5", "robto:=ur5", ":=x", "plan:="])
 def test_the_demo_refuses_what_is_no_argument(word: str) -> None:
     with pytest.raises(ValueError, match=word):
         demo.parse_arguments([word])
@@ -127,3 +129,13 @@ def test_the_demo_refuses_what_is_no_argument(word: str) -> None:
 
 def test_the_demo_runs_a_plan_that_is_there() -> None:
     check_launch(demo.DEFAULTS)
+
+
+def test_the_demo_finds_the_processes_that_another_has_started() -> None:
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        assert child.pid in demo.children(os.getpid())
+        assert demo.children(child.pid) == []
+    finally:
+        child.kill()
+        child.wait()

@@ -378,4 +378,6 @@ def main(arguments: Optional[List[str]] = None) -> int:
         errors.print("run_plan: left; the run may go on or be stopping, see /runner/state")
         return 1
     finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # it ends already
         rospy.signal_shutdown("done")
