@@ -92,7 +92,7 @@ def test_both_ways_of_reading_a_servoj_move_the_arm_alike(make_cell) -> None:  #
         ("def f(x):\nend\nf()", "f(x) does not take these arguments"),
         ("sec f():\n movej([0])\nend", "movej takes time"),
         ("thread f():\nend", "syntax error in line 1"),
-        ("x" * 1_000_001, "at most 1000000"),
+        ("x" * 100_001, "takes 100000 at most"),
         ('textmsg("open', "syntax error in line 1"),
     ],
 )

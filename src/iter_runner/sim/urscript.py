@@ -86,6 +86,10 @@ Node = Any
 """A lark.Tree: what its children are depends on its rule, in GRAMMAR."""
 
 
+SIZE_LIMIT = 100_000
+"""The longest program, characters: it is compiled between two cycles, in some 15 µs a character."""
+
+
 class CompileError(Exception):
     """The controller refuses a program; the message says where and why."""
 
@@ -541,8 +545,8 @@ def compile_script(text: str) -> Script:
     Raises:
         CompileError: the text is not URScript, or calls what neither it nor the controller defines.
     """
-    if len(text) > 1_000_000:
-        raise CompileError(f"a program of {len(text)} characters, at most 1000000 expected")
+    if len(text) > SIZE_LIMIT:
+        raise CompileError(f"a program of {len(text)} characters, the simulator takes {SIZE_LIMIT} at most")
     try:
         tree: Node = _PARSER.parse(text.strip() + "\n")
         block = tree.children[-1]
