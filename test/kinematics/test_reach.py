@@ -49,3 +49,10 @@ def test_the_tool_draws_a_plan_and_says_what_is_wrong(tmp_path: Path, capsys: py
     with pytest.raises(SystemExit) as exit_code:
         main(["--step", "0"])
     assert exit_code.value.code == 2
+
+
+def test_a_map_needs_a_file_name_that_says_its_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in (tmp_path, tmp_path / "map"):  # matplotlib would add an ending, and write beside the folder
+        with pytest.raises(SystemExit):
+            main(["--output", str(name)])
+        assert "expected a picture's file" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -47,6 +48,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         parser.error(f"--step: 0.001 to 1 m expected, found {options.step:g}")
     if any(not np.isfinite(value) for value in [options.height or 0.0, *(options.rpy or [])]):
         parser.error("--height and --rpy: finite numbers expected")
+    if not Path(options.output).suffix or Path(options.output).is_dir():
+        parser.error(f"--output {options.output}: expected a picture's file, such as reach_map.png, .svg or .pdf")
     try:
         print(_draw(options))
     except (RobotError, FrameError, GeometryError, OSError, ValueError) as error:

@@ -27,6 +27,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--verbose", action="store_true", help="every move and every ignored press")
     parser.add_argument("--figure", metavar="FILE", type=Path, help="also draws the run's timeline (.png, .svg, .pdf)")
     options = parser.parse_args(arguments)
+    if options.figure is not None and (not options.figure.suffix or options.figure.is_dir()):
+        parser.error(f"--figure {options.figure}: expected a picture's file, such as timeline.png, .svg or .pdf")
     try:
         summary = summarise_session(find_session(options.session))
         if options.figure is not None:
