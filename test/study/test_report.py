@@ -120,21 +120,23 @@ def test_a_hand_that_closed_on_nothing_placed_nothing():
 
 
 @pytest.mark.parametrize(
-    ("size", "placed"),
+    ("version", "size", "placed"),
     [
-        ({"x": 0.01, "y": 0.01, "z": 0.01}, 1),  # an original plan's token
-        ({"x": 0.02, "y": 0.1, "z": 0.015}, 1),  # fingers sent no closer than 40 mm can't tell
-        ({"x": 0.05, "y": 0.1, "z": 0.015}, 0),  # they would have stopped at it
+        ("0.0.1", {"x": 0.01, "y": 0.01, "z": 0.01}, 1),  # an original plan's token
+        ("0.0.1", {"x": 0.05, "y": 0.1, "z": 0.015}, 1),  # perhaps taken across the 15 mm
+        ("1.0.0", {"x": 0.02, "y": 0.1, "z": 0.015}, 1),  # fingers sent no closer than 40 mm can't tell
+        ("1.0.0", {"x": 0.05, "y": 0.1, "z": 0.015}, 0),  # they would have stopped at it
     ],
 )
-def test_where_fingers_cannot_tell_the_plans_word_counts(sessions, size, placed):
+def test_where_fingers_cannot_tell_the_plans_word_counts(sessions, version, size, placed):
     run = ScriptedRun().start().begin("connect_object")
     run.emit(EventKind.OBJECT_ATTACHED, object_name="block")
     run.end().gripper("grasp").gripper("release").begin("disconnect_object")
     run.emit(EventKind.OBJECT_DETACHED, object_name="block")
     run.end().gripper("grasp").gripper("release").finish()
     directory = run.write(sessions)
-    plan = {"environment": [{"name": "block", "size": size}], "task": [{"name": "pick_and_place_static"}]}
+    block = {"name": "block", "size": size}
+    plan = {"version": version, "environment": [block], "task": [{"name": "pick_and_place_static"}]}
     (directory / "plan.json").write_text(json.dumps(plan))
     summary = summarise(run.events, directory)
     assert (summary["objects_placed"], summary["objects_planned"]) == (placed, 1)

@@ -23,6 +23,9 @@ Summary = Dict[str, Any]
 CUT_SHORT = "cut_short"
 """Outcome of a run whose events end without run_finished: the power went, or the runner was killed."""
 
+ORIGINAL_VERSION = "0.0.1"
+"""What plans of the original ITER carry, or none."""
+
 _GRASPING = ("grasp", "pick_and_place_static", "pick_and_place_vision")
 
 
@@ -239,11 +242,15 @@ def _plan_of(directory: Optional[Path]) -> Optional[Mapping[str, Any]]:
 
 
 def _widths(plan: Optional[Mapping[str, Any]]) -> Dict[str, float]:
-    """How wide the plan's objects are between the fingers, m: they take neither the longest edge nor a low height."""
+    """How wide the plan's objects are between the fingers, m: they take neither the longest edge nor a low height.
+
+    In original plans, whose objects are turned as their flange is, they may take any edge.
+    """
+    taken = 0 if (plan or {}).get("version", ORIGINAL_VERSION) == ORIGINAL_VERSION else 1
     widths: Dict[str, float] = {}
     for item in (plan or {}).get("environment") or ():
         try:
-            widths[item["name"]] = sorted(float(item["size"][axis]) for axis in "xyz")[1]
+            widths[item["name"]] = sorted(float(item["size"][axis]) for axis in "xyz")[taken]
         except (KeyError, TypeError, ValueError):
             continue
     return widths
