@@ -20,7 +20,7 @@ from std_srvs.srv import Trigger
 from iter_runner.study.sessions import find_session
 
 PLANS = Path(__file__).resolve().parent / "plans"
-PATIENCE = 30.0  # s of real time after which a test has failed; never waited for in a test that passes
+PATIENCE = 120.0  # s of real time after which a test has failed; never waited for in a test that passes
 
 DOWN = {"x": 1.0, "y": 0.0, "z": 0.0, "w": 0.0}
 

@@ -28,7 +28,7 @@ class RunnerKillTest(unittest.TestCase):
         session = client.state.session
         os.kill(process_of("/runner"), signal.SIGKILL)
 
-        _, errors = tool.communicate(timeout=60)
+        _, errors = tool.communicate(timeout=120)
         self.assertEqual(tool.returncode, 1, errors)
         self.assertIn("the runner died", errors)
         self.assertIn(f"run_plan --resume {session}", errors)
@@ -39,7 +39,7 @@ class RunnerKillTest(unittest.TestCase):
 
         client.until(lambda: client.states[-1].state == RunnerState.IDLE and client.states[-1].session == "")
         tool = run_plan("--resume", session)
-        output, errors = tool.communicate(timeout=100)
+        output, errors = tool.communicate(timeout=120)
         self.assertEqual(tool.returncode, 0, output + errors)
         self.assertIn(f"step {step + 1} of 15", output)  # type: ignore[operator]
         self.assertNotIn(f"step {step} of 15", output)
@@ -49,7 +49,7 @@ class RunnerKillTest(unittest.TestCase):
         np.testing.assert_allclose([block.x, block.y, block.z], [0.35, 0.05, 0.0], atol=2e-3)
 
         tool = run_plan("--resume")
-        _, errors = tool.communicate(timeout=60)
+        _, errors = tool.communicate(timeout=120)
         self.assertEqual(tool.returncode, 1)
         self.assertIn("nothing to resume", errors)
 

@@ -37,7 +37,7 @@ from iter_runner.kinematics import load_chain
 from iter_runner.kinematics.rotations import matrix_to_quaternion
 from iter_runner.robot.table import load_gripper, load_robot
 
-PATIENCE = 30.0  # s of real time
+PATIENCE = 120.0  # s of real time
 HARDWARE = "/ur_hardware_interface"
 DASHBOARD = f"{HARDWARE}/dashboard"
 ROBOT = load_robot("ur5")
