@@ -156,6 +156,11 @@ class Demo:
             self._end_launch()
 
     @property
+    def master(self) -> str:
+        """The address of its ROS master."""
+        return self._environment["ROS_MASTER_URI"]
+
+    @property
     def interrupted(self) -> bool:
         """Whether the user ended it."""
         return self._interrupted
@@ -263,6 +268,10 @@ def main(words: Optional[Sequence[str]] = None) -> int:
         f"demo: {arguments['plan']} on a simulated {arguments['robot']}, planner {arguments['planner']}, "
         f"{arguments['rate']} times real time; the nodes' output is in {log}"
     )
+    if arguments["participant"] == "human" and arguments.get("button", "keyboard") == "keyboard":
+        print(
+            f"demo: for the button, in another terminal: ROS_MASTER_URI={demo.master} ./run rosrun iter_runner button"
+        )
     code = demo.run()
     made: List[Session] = [session for session in list_sessions() if session.name not in before]
     if not made:

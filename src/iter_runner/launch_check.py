@@ -21,6 +21,8 @@ BACKENDS = ("embedded", "gazebo", "ursim", "hardware")
 BUILT_BACKENDS = ("embedded", "ursim", "hardware")
 PARTICIPANTS = ("human", "auto")
 BUTTONS = ("keyboard", "serial", "topic", "web")
+LARGEST = 2**31 - 1
+"""The largest whole number that the parameter server takes."""
 MODES = ("run", "capture", "replay")
 
 
@@ -68,9 +70,9 @@ def _check_numbers(arguments: Mapping[str, str]) -> None:
         "table_height": (math.isfinite, "a height in m, in the robot's base frame"),
         "response_median": (lambda value: value > 0, "seconds above 0"),
         "response_sigma": (lambda value: value >= 0, "a number from 0"),
-        "baud": (lambda value: value.is_integer() and value > 0, "a whole number of bits per second"),
-        "seed": (lambda value: value.is_integer() and value >= 0, "a whole number"),
-        "first_step": (lambda value: value.is_integer() and value >= 0, "a whole number, counted from 0"),
+        "baud": (lambda value: value > 0 and _is_whole(value), "a whole number of bits per second"),
+        "seed": (lambda value: value >= 0 and _is_whole(value), f"a whole number up to {LARGEST}"),
+        "first_step": (lambda value: value >= 0 and _is_whole(value), "a whole number, counted from 0"),
     }
     for name, (fits, expected) in ranges.items():
         text = arguments.get(name, "")
@@ -82,6 +84,10 @@ def _check_numbers(arguments: Mapping[str, str]) -> None:
             value = math.nan
         if not math.isfinite(value) or not fits(value):
             raise LaunchError(f"{name}:={text}: expected {expected}")
+
+
+def _is_whole(value: float) -> bool:
+    return value.is_integer() and abs(value) <= LARGEST
 
 
 def _check_robot(arguments: Mapping[str, str]) -> None:

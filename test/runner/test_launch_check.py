@@ -36,6 +36,7 @@ def test_what_fits_together_passes() -> None:
         ("speed", "1.5", "0.01 to 1"),
         ("table_height", "low", "a height in m"),
         ("seed", "1.5", "whole number"),
+        ("seed", "99999999999999999999", "2147483647"),
         ("faults", "earthquake", "protective_stop"),
         ("plan", "/nowhere.json", "/nowhere.json"),
         ("plan", "/", "directory"),
@@ -125,6 +126,11 @@ def test_the_demo_takes_the_launch_files_arguments() -> None:
 def test_the_demo_refuses_what_is_no_argument(word: str) -> None:
     with pytest.raises(ValueError, match=word):
         demo.parse_arguments([word])
+
+
+def test_the_demo_is_a_master_of_its_own(tmp_path: Path) -> None:
+    masters = {demo.Demo(demo.DEFAULTS, tmp_path / "log").master for _ in range(2)}
+    assert all(master.startswith("http://localhost:") for master in masters)
 
 
 def test_the_demo_runs_a_plan_that_is_there() -> None:
