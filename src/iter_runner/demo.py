@@ -266,11 +266,13 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     before = {session.name for session in list_sessions()}
     print(
         f"demo: {arguments['plan']} on a simulated {arguments['robot']}, planner {arguments['planner']}, "
-        f"{arguments['rate']} times real time; the nodes' output is in {log}"
+        f"{arguments['rate']} times real time; the nodes' output is in {log}",
+        flush=True,  # before what run_plan prints, in a pipe too
     )
     if arguments["participant"] == "human" and arguments.get("button", "keyboard") == "keyboard":
         print(
-            f"demo: for the button, in another terminal: ROS_MASTER_URI={demo.master} ./run rosrun iter_runner button"
+            f"demo: for the button, in another terminal: ROS_MASTER_URI={demo.master} ./run rosrun iter_runner button",
+            flush=True,
         )
     code = demo.run()
     made: List[Session] = [session for session in list_sessions() if session.name not in before]
@@ -284,7 +286,7 @@ def main(words: Optional[Sequence[str]] = None) -> int:
         for session in made[-1:]:
             print()
             print_report(summarise_session(session))
-            print(f"\nThe record is in {session.directory}; `rosrun iter_runner report --last` prints this again.")
+            print(f"\nAgain: ./run rosrun iter_runner report {session.directory}")
     except SessionError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
