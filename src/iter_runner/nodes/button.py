@@ -28,6 +28,7 @@ from iter_runner.button.source import OnPress, Press, Source, SourceError
 from iter_runner.clock import Clock
 from iter_runner.msg import ButtonPress
 from iter_runner.nodes.ros_clock import study_clock
+from iter_runner.nodes.start import start_node
 
 SOURCES = ("keyboard", "serial", "topic", "web")
 
@@ -110,7 +111,7 @@ def make_source(name: str, clock: Clock) -> Source:
 
 def main() -> int:
     """Runs the node; returns its exit code."""
-    rospy.init_node("button", anonymous=False)
+    start_node("button")
     clock = study_clock()
     publisher = rospy.Publisher("/button/press", ButtonPress, queue_size=100, tcp_nodelay=True)
     try:

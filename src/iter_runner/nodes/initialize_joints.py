@@ -24,6 +24,7 @@ from iter_runner.clock import MonotonicClock
 from iter_runner.kinematics import load_chain
 from iter_runner.kinematics.urdf import read_urdf
 from iter_runner.nodes.ros_clock import study_clock
+from iter_runner.nodes.start import start_node
 from iter_runner.planners.tuck import nearest_turn, slow_path, straight_way, what_is_unsafe
 from iter_runner.robot.arm import JointReading, Vector
 from iter_runner.robot.ros_ur import URArm
@@ -198,7 +199,7 @@ def _stands(reading: JointReading) -> bool:
 
 def main() -> int:
     """Runs the node; returns its exit code."""
-    rospy.init_node("initialize_joints")
+    start_node("initialize_joints")
     try:
         robot = load_robot(str(rospy.get_param("~robot", "ur5")))
         speed = _number("~speed", 0.5)

@@ -21,6 +21,7 @@ from iter_runner.events import Event
 from iter_runner.msg import ButtonPress
 from iter_runner.nodes.ros_clock import study_clock
 from iter_runner.nodes.run_events import RunEvents
+from iter_runner.nodes.start import start_node
 from iter_runner.srv import Answer
 from iter_runner.study.participant import Response, ResponseTimes, SimulatedParticipant
 
@@ -115,7 +116,7 @@ class _Listener(rospy.SubscribeListener):
 
 def main() -> int:
     """Runs the node; returns its exit code."""
-    rospy.init_node("participant")
+    start_node("participant")
     try:
         times = ResponseTimes(
             seed=int(rospy.get_param("~seed", 0)),

@@ -34,6 +34,7 @@ from std_msgs.msg import Bool
 from iter_runner.kinematics import Box, load_chain
 from iter_runner.msg import RunnerState
 from iter_runner.nodes.ros_clock import study_clock
+from iter_runner.nodes.start import start_node
 from iter_runner.plan.frames import FrameError
 from iter_runner.planners.arrival import PATIENCE, STANDSTILL, Arrival
 from iter_runner.planners.pursuit import TOP_SPEED, Pursuit, PursuitLimits
@@ -281,7 +282,7 @@ def _number(name: str, default: Optional[float], least: float, most: float) -> O
 
 def main() -> int:
     """Runs the node; returns its exit code."""
-    rospy.init_node("relaxed_ik")
+    start_node("relaxed_ik")
     try:
         robot = load_robot(str(rospy.get_param("~robot", "ur5")))
         limits = PursuitLimits(

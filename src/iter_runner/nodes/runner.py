@@ -43,6 +43,7 @@ from iter_runner.kinematics import Box, load_chain
 from iter_runner.msg import ButtonPress, RunnerState, RunPlanAction, RunPlanFeedback, RunPlanResult
 from iter_runner.msg import Event as EventMessage
 from iter_runner.nodes.ros_clock import study_clock
+from iter_runner.nodes.start import start_node
 from iter_runner.nodes.workcell import RosWorkcell
 from iter_runner.plan import Plan, PlanError, PlanFault, load_plan, plan_hash
 from iter_runner.plan.check import check_plan, with_robots_faults
@@ -529,7 +530,7 @@ def _state_message(state: RunState) -> RunnerState:
 
 def main() -> int:
     """Runs the node; returns its exit code."""
-    rospy.init_node("runner")
+    start_node("runner")
     try:
         robot = load_robot(str(rospy.get_param("~robot", "ur5")))
         planner = str(rospy.get_param("~planner", "relaxed_ik"))

@@ -33,6 +33,7 @@ from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, 
 from iter_runner.kinematics import load_chain
 from iter_runner.kinematics.rotations import matrix_to_quaternion
 from iter_runner.nodes.relaxed_ik import GOALS
+from iter_runner.nodes.start import start_node
 from iter_runner.plan.frames import FrameError, fixed_pose
 from iter_runner.planners.line import pose_error
 from iter_runner.robot.table import Robot, RobotError, load_robot, robot_driver, robot_urdf
@@ -167,7 +168,7 @@ def _handle(frame: str, pose: Pose, scale: float) -> InteractiveMarker:
 
 def main() -> int:
     """Runs the node; returns its exit code."""
-    rospy.init_node("teleop_marker")
+    start_node("teleop_marker")
     try:
         robot = load_robot(str(rospy.get_param("~robot", "ur5")))
         scale, goal_rate = (

@@ -33,6 +33,7 @@ from iter_runner.events import Event, EventKind
 from iter_runner.msg import RadInterval, RadTimeline
 from iter_runner.nodes.ros_clock import study_clock
 from iter_runner.nodes.run_events import RunEvents
+from iter_runner.nodes.start import start_node
 from iter_runner.plan.load import load_plan
 from iter_runner.plan.model import PlanError
 from iter_runner.primitives import REGISTRY
@@ -234,7 +235,7 @@ def _write_captured(session: str, events: Sequence[Event]) -> None:
 
 def main() -> int:
     """Runs the node; returns its exit code."""
-    rospy.init_node("timing")
+    start_node("timing")
     rate = rospy.get_param("~rate", 10.0)
     if not isinstance(rate, (int, float)) or not (math.isfinite(rate) and rate > 0):
         rospy.logfatal("timing: ~rate is %r, expected a number of Hz above 0", rate)
