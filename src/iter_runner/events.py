@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any, Mapping
 
+RUN_MODES = ("run", "capture", "replay")
+"""How a plan is run: plainly, to write the measured times into it, or to count down to the times that it carries."""
+
 
 class EventKind(str, Enum):
     """Every kind of event, with the fields of its ``data`` (durations in seconds, times on the study clock)."""

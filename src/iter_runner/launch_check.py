@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from iter_runner.events import RUN_MODES
 from iter_runner.plan.registry import did_you_mean
 from iter_runner.planners.table import PlannerError, check_fit
 from iter_runner.robot.table import RobotError, load_robot
@@ -23,7 +24,6 @@ PARTICIPANTS = ("human", "auto")
 BUTTONS = ("keyboard", "serial", "topic", "web")
 LARGEST = 2**31 - 1
 """The largest whole number that the parameter server takes."""
-MODES = ("run", "capture", "replay")
 
 
 class LaunchError(ValueError):
@@ -54,7 +54,7 @@ def _check_words(arguments: Mapping[str, str]) -> None:
         "backend": BACKENDS,
         "participant": PARTICIPANTS,
         "button": BUTTONS,
-        "mode": MODES,
+        "mode": RUN_MODES,
         **dict.fromkeys(("exit_when_done", "rviz", "record"), ("true", "false")),
     }
     for name, words in choices.items():

@@ -8,6 +8,20 @@ from iter_runner.events import Event, EventKind
 from iter_runner.msg import Event as EventMessage
 
 
+def event_to_message(event: Event) -> EventMessage:
+    """The message on /runner/events that carries an event."""
+    return EventMessage(
+        sequence=event.sequence,
+        session=event.session,
+        kind=event.kind.value,
+        time=event.time,
+        wall_time=event.wall_time,
+        step=event.step,
+        pointer=event.pointer,
+        data=json.dumps(event.data, separators=(",", ":")),
+    )
+
+
 def event_from_message(message: EventMessage) -> Event:
     """The event that a message on /runner/events carries.
 

@@ -21,9 +21,10 @@ from actionlib_msgs.msg import GoalStatus
 from rich.console import Console
 
 from iter_runner.clock import Clock
-from iter_runner.events import EventKind
+from iter_runner.events import RUN_MODES, EventKind
 from iter_runner.msg import RunnerState, RunPlanAction, RunPlanGoal, RunPlanResult
 from iter_runner.nodes.ros_clock import study_clock
+from iter_runner.nodes.state_message import state_from_message
 from iter_runner.plan.model import PlanError
 from iter_runner.plan.read import find_plan
 from iter_runner.runner.progress import View, make_view
@@ -214,23 +215,6 @@ class RunPlanTool:
             self._changed.notify_all()
 
 
-def state_from_message(message: RunnerState) -> RunState:
-    """The state that a message on /runner/state carries."""
-    return RunState(
-        state=State(message.state),
-        session=message.session,
-        title=message.title,
-        step=message.step,
-        steps=message.steps,
-        step_name=message.step_name,
-        doing=message.doing,
-        waiting_for=message.waiting_for,
-        fault=message.fault,
-        started=message.started,
-        remaining=message.remaining,
-    )
-
-
 def make_goal(options: argparse.Namespace) -> RunPlanGoal:
     """The goal that the command line asks for.
 
@@ -313,7 +297,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         epilog="Meanwhile, in another terminal: rosservice call /runner/pause (resume, step, stop).",
     )
     parser.add_argument("plan", nargs="?", default="", help="a plan's file, or its name in plans/")
-    parser.add_argument("--mode", choices=("run", "capture", "replay"), default="run", help="capture writes times")
+    parser.add_argument("--mode", choices=RUN_MODES, default="run", help="capture writes times")
     parser.add_argument("--first-step", type=int, metavar="N", help="begin at this step of the expanded plan, from 0")
     parser.add_argument(
         "--resume",

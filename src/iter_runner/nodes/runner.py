@@ -38,12 +38,14 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger, TriggerRequest, TriggerResponse
 from ur_msgs.srv import SetSpeedSliderFraction
 
-from iter_runner.events import Event
+from iter_runner.events import RUN_MODES, Event
 from iter_runner.kinematics import Box, load_chain
 from iter_runner.msg import ButtonPress, RunnerState, RunPlanAction, RunPlanFeedback, RunPlanResult
 from iter_runner.msg import Event as EventMessage
+from iter_runner.nodes.event_message import event_to_message
 from iter_runner.nodes.ros_clock import study_clock
 from iter_runner.nodes.start import start_node
+from iter_runner.nodes.state_message import state_to_message
 from iter_runner.nodes.workcell import RosWorkcell
 from iter_runner.plan import Plan, PlanError, PlanFault, load_plan, plan_hash
 from iter_runner.plan.check import check_plan, with_robots_faults
@@ -67,8 +69,6 @@ from iter_runner.srv import Answer, AnswerRequest, AnswerResponse
 from iter_runner.study import sessions
 from iter_runner.study.report import summarise_session, to_json
 from iter_runner.study.sessions import Session, SessionError
-
-MODES = ("run", "capture", "replay")
 
 EVENT_QUEUE = 10000
 """Events that wait for a slow listener before the oldest are dropped for it (the journal has them)."""
@@ -223,6 +223,8 @@ class RunnerNode:
             handle.set_succeeded(result, outcome.message)
         elif status in (GoalStatus.PREEMPTING, GoalStatus.RECALLING):
             handle.set_canceled(result, outcome.message)
+        elif status == GoalStatus.PENDING:  # it failed before it was accepted, and actionlib aborts none of those
+            handle.set_rejected(result, outcome.message)
         else:
             handle.set_aborted(result, outcome.message)
 
@@ -232,8 +234,8 @@ class RunnerNode:
         if bool(goal.plan_json) == bool(goal.plan_path):
             raise Refused("a goal has either plan_json or plan_path, and not both")
         mode = goal.mode or "run"
-        if mode not in MODES:
-            raise Refused(f"mode {mode!r}: expected one of {', '.join(MODES)}")
+        if mode not in RUN_MODES:
+            raise Refused(f"mode {mode!r}: expected one of {', '.join(RUN_MODES)}")
         try:
             plan = load_plan(goal.plan_json or Path(goal.plan_path), REGISTRY)
             for warning in plan.warnings:
@@ -398,25 +400,15 @@ class RunnerNode:
     def _publish_event(self, event: Event) -> None:
         if rospy.is_shutdown():
             return
-        message = EventMessage(
-            sequence=event.sequence,
-            session=event.session,
-            kind=event.kind.value,
-            time=event.time,
-            wall_time=event.wall_time,
-            step=event.step,
-            pointer=event.pointer,
-            data=json.dumps(event.data, separators=(",", ":")),
-        )
         try:
-            self._events.publish(message)
+            self._events.publish(event_to_message(event))
         except rospy.ROSException:  # shut down between the two lines; the event is on disk
             return
 
     def _show(self, state: RunState) -> None:
         with self._lock:
             self._state = state
-            message = _state_message(state)
+            message = state_to_message(state)
             if rospy.is_shutdown():
                 return
             self._state_publisher.publish(message)
@@ -510,22 +502,6 @@ def _obstacles(scene: SceneModel) -> List[Any]:
         for placed in scene.objects
         if not placed.object.graspable
     ]
-
-
-def _state_message(state: RunState) -> RunnerState:
-    return RunnerState(
-        state=int(state.state),
-        session=state.session,
-        title=state.title,
-        step=state.step,
-        steps=state.steps,
-        step_name=state.step_name,
-        doing=state.doing,
-        waiting_for=state.waiting_for,
-        fault=state.fault,
-        started=state.started,
-        remaining=state.remaining,
-    )
 
 
 def main() -> int:
