@@ -448,6 +448,15 @@ class Controller:
 
     # Motions: generators that are resumed once a cycle. Each yield is the end of a cycle.
 
+    def _shares(self, length: float, v: float, a: float, t: float) -> Iterator[float]:
+        """How much of a way of ``length`` is behind after each cycle, the last of them 1; in ``t`` s if above 0."""
+        profile = Trapezoid(length, v, a)
+        stretch = profile.duration / t if t > 0.0 else 1.0
+        time = 0.0
+        while time < profile.duration:
+            time += self.cycle * self.scaling * stretch
+            yield 1.0 if time >= profile.duration else profile.way(time) / length
+
     def movej(self, target: Sequence[float], a: float, v: float, t: float = 0.0) -> Iterator[None]:
         """Joint-space line to ``target`` (n,) rad with leading-axis ``a`` rad/s² and ``v`` rad/s, or in ``t`` s."""
         self._check(target, self._zeros)
@@ -459,16 +468,8 @@ class Controller:
         if length < 1e-12:
             self._stand()
             return
-        profile = Trapezoid(length, v, a)
-        stretch = profile.duration / t if t > 0.0 else 1.0
-        time = 0.0
-        while time < profile.duration:
-            time += self.cycle * self.scaling * stretch
-            share = profile.way(time) / length
-            if time >= profile.duration:
-                self._command(list(target))
-            else:
-                self._command([p + share * d for p, d in zip(start, way)])
+        for share in self._shares(length, v, a, t):
+            self._command(list(target) if share >= 1.0 else [p + share * d for p, d in zip(start, way)])
             yield
         self._stand()
 
@@ -491,13 +492,8 @@ class Controller:
         if length < 1e-9:
             self._stand()
             return
-        profile = Trapezoid(length, v, a)
-        stretch = profile.duration / t if t > 0.0 else 1.0
-        time = 0.0
         pose = np.eye(4)
-        while time < profile.duration:
-            time += self.cycle * self.scaling * stretch
-            share = profile.way(time) / length
+        for share in self._shares(length, v, a, t):
             pose[:3, 3] = start[:3, 3] + share * line
             pose[:3, :3] = start[:3, :3] @ rotation_vector_to_matrix(share * turn)
             q = kinematics.inverse((target if share >= 1.0 else pose) @ to_flange, self.q)
