@@ -24,10 +24,17 @@ MESSAGES = {
     "control_msgs/GripperCommandGoal": "86fd82f4ddc48a4cb6856cfa69217e43",
     "control_msgs/GripperCommandResult": "e4cbff56d3562bcf113da5a5adeef91f",
     "control_msgs/GripperCommandFeedback": "e4cbff56d3562bcf113da5a5adeef91f",
+    "kinova_msgs/FingerPosition": "f56891e5dcd1900989f764a9b845c8e5",
+    "kinova_msgs/JointVelocity": "bf16c4e5154848a0767d1aaab0a4796b",
+    "robotiq_85_msgs/GripperCmd": "017fc0d464f4a4d072ae2519e0fc1789",
+    "robotiq_85_msgs/GripperStat": "b008656b72baf8ed957040c01e114fed",
     "ur_dashboard_msgs/RobotMode": "73b72d58742c4889c47118411b03a3b4",
     "ur_dashboard_msgs/SafetyMode": "5da08725a63d4237bad689481131a84b",
 }
 SERVICES = {
+    "kinova_msgs/HomeArm": "46e470f2c1a7177398c57a43eafe8d67",
+    "kinova_msgs/Start": "e762e31d813526eaaa6a12e8354174fc",
+    "kinova_msgs/Stop": "585dc4164508d473dff8f8b67a05d2ad",
     "ur_msgs/SetSpeedSliderFraction": "172aeb6c49379a44cf68480fa5bfad3c",
     "ur_msgs/SetPayload": "3e3a97c1edb6d0acdd0d0c9e9e4a538a",
     "ur_msgs/SetIO": "f539fc0b1a42859fb186a5aaba22d4b0",
@@ -36,7 +43,7 @@ SERVICES = {
     "ur_dashboard_msgs/IsProgramRunning": "290f0cb02c3a44353957f0a92f954209",
     "ur_dashboard_msgs/Load": "abbee7d5c683c0b3af261ba331da1fbb",
 }
-COVERED = ("control_msgs", "relaxed_ik_ros1", "ur_dashboard_msgs", "ur_msgs")
+COVERED = ("control_msgs", "kinova_msgs", "relaxed_ik_ros1", "robotiq_85_msgs", "ur_dashboard_msgs", "ur_msgs")
 
 
 def _md5(name: str, kind: str) -> str:
