@@ -9,7 +9,7 @@ import pytest
 from urdf_model import Matrix, UrdfModel, rotation_about
 
 from iter_runner.kinematics import clearance, load_chain
-from iter_runner.robot.table import load_gripper, load_robot, robot_names
+from iter_runner.robot.table import load_gripper, load_robot, robot_gripper, robot_names
 
 UR = ("ur3", "ur3e", "ur5", "ur5e")
 DH = {  # d1, a2, a3, d4, d5, d6 of the makers' descriptions
@@ -110,7 +110,7 @@ def test_inertias_are_of_bodies_that_can_exist(model: UrdfModel) -> None:
 
 class TestGripper:
     def test_mass_and_tip(self, model: UrdfModel) -> None:
-        row = load_gripper(model.robot.gripper)
+        row = robot_gripper(model.robot)
         masses = [
             float(link.find("inertial/mass").get("value", ""))
             for link in model.root.findall("link")
@@ -130,13 +130,13 @@ class TestGripper:
         for capsule in model.capsules(model.robot.tuck):
             if "finger_tip" in capsule.link:
                 ends += [(np.linalg.inv(tool) @ np.r_[end, 1])[2] + capsule.radius for end in capsule[1:3]]
-        assert max(ends) == pytest.approx(load_gripper(model.robot.gripper).tip_offset, abs=1e-9)
+        assert max(ends) == pytest.approx(robot_gripper(model.robot).tip_offset, abs=1e-9)
 
     @pytest.mark.parametrize("knuckle", [0.0, 0.2, 0.4, 0.6, 0.8])
     def test_mimic_joints_keep_the_pads_parallel_and_open_as_the_driver_says(self, knuckle: float) -> None:
         robot = load_robot("ur5")
         row = load_gripper("robotiq_85")
-        frames = UrdfModel(robot).frames(robot.tuck, {row.joint: knuckle})
+        frames = UrdfModel(robot).frames(robot.tuck, {row.joints[0]: knuckle})
         hand = np.linalg.inv(frames["robotiq_85_base_link"])
         left, right = (hand @ frames[f"robotiq_85_{side}_finger_tip_link"] for side in ("left", "right"))
         pad = np.array([0.0, -0.0078, 0.0, 1.0])  # the pad's face in the fingertip's frame

@@ -22,7 +22,7 @@ from iter_runner.planners.line import pose_error
 from iter_runner.planners.table import load_planner
 from iter_runner.robot.ros_gripper import RosGripper
 from iter_runner.robot.ros_ur import URArm
-from iter_runner.robot.table import load_gripper, load_robot, robot_driver
+from iter_runner.robot.table import load_robot, robot_driver, robot_gripper
 from iter_runner.run_control import Fault, RunControl, Stopped
 
 ROBOT = load_robot("ur3e")
@@ -44,7 +44,7 @@ class PlannersTest(unittest.TestCase):
     def setUpClass(cls):
         cls.clock = study_clock()
         cls.arm = URArm(ROBOT, cls.clock)
-        cls.gripper = RosGripper(load_gripper(ROBOT.gripper), cls.clock)
+        cls.gripper = RosGripper(robot_gripper(ROBOT), cls.clock)
         cls.planners = {name: load_planner(name, ROBOT, CHAIN) for name in PLANNERS}
         cls.inject = rospy.Publisher("/simulator/inject_fault", String, queue_size=1, tcp_nodelay=True)
 

@@ -35,7 +35,7 @@ from ur_msgs.srv import SetIO, SetIORequest, SetPayload, SetSpeedSliderFraction
 import rostest
 from iter_runner.kinematics import load_chain
 from iter_runner.kinematics.rotations import matrix_to_quaternion
-from iter_runner.robot.table import load_gripper, load_robot
+from iter_runner.robot.table import load_robot, robot_gripper
 
 PATIENCE = 120.0  # s of real time
 HARDWARE = "/ur_hardware_interface"
@@ -151,7 +151,7 @@ class SimulatorTest(unittest.TestCase):
         self.assertEqual(arm[0].name, sorted(NAMES))
         self.assertEqual(len(arm[0].velocity), 6)
         self.assertEqual(len(arm[0].effort), 6)
-        self.assertEqual(fingers[0].name, [load_gripper(ROBOT.gripper).joint])
+        self.assertEqual(fingers[0].name, robot_gripper(ROBOT).joints)
         stamps = [message.header.stamp.to_nsec() for message in arm]
         self.assertEqual(set(np.diff(stamps)), {8_000_000})
         self.assertEqual(set(np.diff([message.header.seq for message in arm])), {1})
@@ -342,7 +342,7 @@ class SimulatorTest(unittest.TestCase):
         self.assertAlmostEqual(gap(), 1.0, delta=0.05)
 
     def test_the_gripper_holds_a_block_that_goes_with_the_hand(self):
-        gripper = load_gripper(ROBOT.gripper)
+        gripper = robot_gripper(ROBOT)
         q = self.at_rest()
         flange = load_chain(ROBOT).fk(q)
         tip = (flange @ [0, 0, gripper.tip_offset, 1])[:3]

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 import rostest
 from iter_runner.kinematics import load_chain
 from iter_runner.kinematics.rotations import pose
-from iter_runner.robot.table import load_gripper, load_robot
+from iter_runner.robot.table import load_robot, robot_gripper
 
 
 class ViewRobotTest(unittest.TestCase):
@@ -42,7 +42,7 @@ class ViewRobotTest(unittest.TestCase):
         np.testing.assert_allclose(self.transform("base_link", "base"), np.diag([-1, -1, 1, 1]), atol=1e-6)
         np.testing.assert_allclose(self.transform("world", "base_link"), np.eye(4), atol=1e-6)
         tip = self.transform("tool0", "gripper_tip")
-        self.assertAlmostEqual(tip[2, 3], load_gripper(self.robot.gripper).tip_offset, places=6)
+        self.assertAlmostEqual(tip[2, 3], robot_gripper(self.robot).tip_offset, places=6)
         self.transform("gripper_tip", "robotiq_85_right_finger_tip_link")  # mimic joints have transforms as well
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from iter_runner.kinematics.rotations import rpy_to_matrix
+from iter_runner.kinematics.rotations import inverse, rpy_to_matrix
 
 Array = NDArray[np.float64]
 
@@ -72,6 +72,34 @@ class Urdf:
         if len(roots) != 1:
             raise ChainError(f"robot '{self.name}': one root link expected, found {', '.join(roots) or 'none'}")
         return roots[0]
+
+    def fixed_pose(self, link: str, base: str) -> Array:
+        """The pose (4, 4) of ``link`` in ``base``, which no joint moves against it.
+
+        Raises:
+            ChainError: there is no such link, or a joint moves it.
+        """
+        paths = []
+        for name in (base, link):
+            if name not in self.links:
+                raise ChainError(f"no link '{name}' in '{self.name}'; links are {', '.join(self.links)}")
+            path: List[UrdfJoint] = []
+            joint = self.parent_joint(name)
+            while joint is not None and joint not in path:
+                path.insert(0, joint)
+                joint = self.parent_joint(joint.parent)
+            paths.append(path)
+        up, down = paths
+        while up and down and up[0] is down[0]:
+            up, down = up[1:], down[1:]
+        moving = [joint.name for joint in up + down if joint.kind != "fixed"]
+        if moving:
+            raise ChainError(f"joint {moving[0]} moves '{link}' against '{base}'; a fixed link expected")
+        poses = [np.eye(4), np.eye(4)]
+        for index, path in enumerate((up, down)):
+            for joint in path:
+                poses[index] = poses[index] @ joint.origin
+        return inverse(poses[0]) @ poses[1]
 
     def leaves(self) -> List[str]:
         """The links that carry no joint."""

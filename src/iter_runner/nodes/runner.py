@@ -56,7 +56,7 @@ from iter_runner.robot.arm import JointPath, Vector
 from iter_runner.robot.ros_gripper import RosGripper
 from iter_runner.robot.ros_service import ServiceCall
 from iter_runner.robot.ros_ur import URArm
-from iter_runner.robot.table import Robot, RobotError, load_gripper, load_robot, robot_driver
+from iter_runner.robot.table import Robot, RobotError, load_robot, robot_driver, robot_gripper
 from iter_runner.run_control import Fault, RunControl
 from iter_runner.runner.engine import Engine, Outcome, Rig, start_among
 from iter_runner.runner.event_log import EventLog
@@ -99,7 +99,7 @@ class RunnerNode:
         self._chain = load_chain(robot)
         self._clock = study_clock()
         self._arm = URArm(robot, self._clock)
-        self._gripper_row = load_gripper(robot.gripper)
+        self._gripper_row = robot_gripper(robot)
         self._gripper = RosGripper(self._gripper_row, self._clock)
         self._workcell = RosWorkcell(robot.base_frame, robot.tool_frame)
 

@@ -27,7 +27,7 @@ from typing import Any, List
 import rospy
 
 from iter_runner.kinematics.urdf import read_urdf
-from iter_runner.robot.table import Robot, RobotError, load_gripper, load_robot, robot_driver, robot_urdf
+from iter_runner.robot.table import Robot, RobotError, load_robot, robot_driver, robot_gripper, robot_urdf
 from iter_runner.sim.arm_model import arm_model
 from iter_runner.sim.controller import ArmModel
 from iter_runner.sim.faults import FaultError, parse_faults
@@ -70,7 +70,7 @@ def _make_face() -> RosFace:
         raise ParameterError(
             f"~robot: the embedded simulator speaks for the driver 'ur'; {robot.name} has '{robot.driver}'"
         )
-    gripper = load_gripper(robot.gripper)
+    gripper = robot_gripper(robot)
     hand = HandModel(
         gripper.position_open,
         gripper.position_closed,

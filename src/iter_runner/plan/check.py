@@ -21,7 +21,7 @@ from iter_runner.plan.step import Quaternion, Step, Vector3
 from iter_runner.planners.base import MoveGoal, Planner, Unreachable, path_hash
 from iter_runner.planners.inverse import Branches
 from iter_runner.planners.table import load_planner
-from iter_runner.robot.table import GripperRow, Robot, load_gripper, load_robot, robot_urdf
+from iter_runner.robot.table import GripperRow, Robot, load_robot, robot_gripper, robot_urdf
 
 if TYPE_CHECKING:
     from iter_runner.kinematics import Chain
@@ -164,7 +164,7 @@ class Workcell:
         self.tool_frame = tool_frame
         self.chain: Chain = load_chain(robot)
         self.tuck: Vector = np.array(robot.tuck, dtype=np.float64)
-        self.gripper: GripperRow = load_gripper(robot.gripper)
+        self.gripper: GripperRow = robot_gripper(robot)
         urdf = robot_urdf(robot)
         self._base_from_frame = _located("/frame_id", urdf, plan.frame_id, robot.base_frame)
         self._tool_from_tip = np.linalg.inv(_located("/tool_frame", urdf, tool_frame, robot.tool_frame))

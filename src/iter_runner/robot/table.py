@@ -10,17 +10,19 @@ import math
 import reprlib
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, Dict, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union
 from xml.etree import ElementTree
 
+import numpy as np
 import xacro
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from iter_runner.kinematics.urdf import ChainError, read_urdf
 from iter_runner.package import package_folder
 
 # Names that rows may carry; config/planners.yaml, which says what implements each, adds its own.
-PLANNERS = ("relaxed_ik", "static", "ur", "ompl", "moveit")
+PLANNERS = ("relaxed_ik", "static", "ur", "ompl", "moveit", "replay")
 
 
 _YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C one is ten times as fast, where there is one
@@ -54,8 +56,13 @@ class Driver(_Row):
     """A family of drivers: the names that it has on the ROS graph, by what they are for.
 
     Names may hold ``{placeholders}``, filled from the ``driver_arguments`` of a robot's row.
+
+    Attributes:
+        interface: whose manners it has: what its topics, services and actions do, beside their names.
+        topics, services, actions: names by purpose.
     """
 
+    interface: Literal["ur", "kinova", "ros_control"]
     topics: Dict[str, str]
     services: Dict[str, str] = {}
     actions: Dict[str, str]
@@ -81,11 +88,16 @@ class Driver(_Row):
 class GripperRow(_Row):
     """A gripper: its driver's action, its model, and how its driver's position relates to the opening.
 
+    ``action``, ``joints`` and ``macro_arguments`` may hold ``{placeholders}``, filled from the ``driver_arguments`` of
+    the robot that carries it.
+
     Attributes:
         action: name of the control_msgs/GripperCommand action.
         urdf: xacro file, relative to the package's ``urdf/`` (or to the row's folder, outside the package).
         macro: the macro in it that puts the gripper on the link ``parent``.
-        joint: the driven joint; others mimic it.
+        macro_arguments: what else the macro takes.
+        joints: the driven joints, all at the driver's position; others mimic them.
+        drivers: what can drive it on hardware, the usual one first; ``external`` is a server of somebody else's.
         mass: kg, coupling included.
         tip_offset: m, from the flange to the fingertips.
         position_open, position_closed: the driver's positions at the ends, rad.
@@ -96,7 +108,9 @@ class GripperRow(_Row):
     action: str
     urdf: str
     macro: str
-    joint: str
+    macro_arguments: Dict[str, str] = {}
+    joints: List[str] = Field(min_length=1)
+    drivers: List[Literal["kinova", "serial", "urcap", "external"]] = Field(min_length=1)
     mass: float = Field(ge=0)
     tip_offset: float = Field(ge=0)
     position_open: float
@@ -160,7 +174,9 @@ class Robot(_Row):
         driver_arguments: fill the ``{placeholders}`` of the driver's names.
         urdf: URDF or xacro file, relative to the package's ``urdf/`` (to the row's folder first, outside the package).
         urdf_arguments: xacro arguments.
+        transports: how streamed joint targets can travel to its driver, the simulator's default first.
         gripper: a row of ``config/grippers/``, or the path of such a YAML file.
+        gripper_link: link that carries the gripper, if that is not ``tool_frame``; turned like it, and on its axis.
         base_frame, tool_frame: links of the URDF; the chain's base and tip. Plans' poses are in ``base_frame``.
         joints: names, base to tip; every joint vector elsewhere is in this order.
         planners: which planners fit it.
@@ -176,9 +192,11 @@ class Robot(_Row):
 
     driver: str
     driver_arguments: Dict[str, str] = {}
+    transports: List[Literal["script", "rtde", "joint_velocity", "trajectory_topic"]] = Field(min_length=1)
     urdf: str
     urdf_arguments: Dict[str, Union[str, float]] = {}
     gripper: str
+    gripper_link: Optional[str] = None
     base_frame: str = "base_link"
     tool_frame: str = "tool0"
     joints: List[str] = Field(min_length=1)
@@ -230,18 +248,53 @@ def load_robot(name_or_path: Union[str, Path]) -> Robot:
         robot = robot.model_copy(update={"gripper": str((path.parent / robot.gripper).resolve())})
     try:
         load_driver(robot.driver, robot.driver_arguments)
-        gripper = load_gripper(robot.gripper)
-        _check_model(robot, gripper, ElementTree.fromstring(robot_urdf(robot)))
+        _check_model(robot, robot_gripper(robot), robot_urdf(robot))
     except RobotError as error:
         raise RobotError(f"{path}: {error}") from None
     return robot
 
 
-def load_gripper(name_or_path: Union[str, Path]) -> GripperRow:
-    """The gripper's row of that name or path. Raises RobotError."""
+def load_gripper(name_or_path: Union[str, Path], arguments: Optional[Mapping[str, str]] = None) -> GripperRow:
+    """The gripper's row of that name or path, its placeholders filled from ``arguments``. Raises RobotError."""
     path = _find("grippers", "gripper", name_or_path)
     gripper = _read(path, GripperRow, {})
-    return gripper.model_copy(update={"urdf": str(_model_file(path, gripper.urdf))})
+    values = arguments or {}
+    try:
+        filled: Dict[str, Any] = {
+            "action": gripper.action.format(**values),
+            "joints": [name.format(**values) for name in gripper.joints],
+            "macro_arguments": {name: text.format(**values) for name, text in gripper.macro_arguments.items()},
+        }
+    except KeyError as missing:
+        raise RobotError(f"gripper {gripper.name}: driver_arguments has no {missing}, which its names need") from None
+    return gripper.model_copy(update={**filled, "urdf": str(_model_file(path, gripper.urdf))})
+
+
+def robot_gripper(robot: Robot) -> GripperRow:
+    """The gripper of a robot, its names as on the graph, its ``tip_offset`` from the robot's ``tool_frame``.
+
+    Raises:
+        RobotError: there is no such gripper, or it does not sit on the axis of the tool frame.
+    """
+    gripper = load_gripper(robot.gripper, robot.driver_arguments)
+    if robot.gripper_link is None:
+        return gripper
+    return gripper.model_copy(update={"tip_offset": round(gripper.tip_offset + _mount_height(robot), 9)})
+
+
+def _mount_height(robot: Robot) -> float:
+    """How far (m) the link that carries the gripper is out along the tool frame's z."""
+    try:
+        mount = read_urdf(robot_urdf(robot)).fixed_pose(robot.gripper_link or "", robot.tool_frame)
+    except ChainError as error:
+        raise RobotError(f"gripper_link: {error}") from None
+    x, y, height = (float(value) for value in mount[:3, 3])
+    if math.hypot(x, y) > TIP_TOLERANCE or abs(mount[:3, :3] - np.eye(3)).max() > TIP_TOLERANCE:
+        raise RobotError(
+            f"gripper_link: {robot.gripper_link} expected on the z axis of {robot.tool_frame} and turned like it, "
+            f"({x:g}, {y:g}, {height:g}) m from it and otherwise turned found"
+        )
+    return height
 
 
 def load_driver(name: str, arguments: Optional[Mapping[str, str]] = None) -> Driver:
@@ -265,16 +318,17 @@ def robot_driver(robot: Robot) -> Driver:
 
 
 def robot_urdf(robot: Robot) -> str:
-    """The robot's URDF with its gripper on the tool frame, as XML text.
+    """The robot's URDF with its gripper in place, as XML text.
 
     Raises:
         RobotError: a file is missing, or xacro refuses it.
     """
-    gripper = load_gripper(robot.gripper)
+    gripper = load_gripper(robot.gripper, robot.driver_arguments)
     model = _model_file(robot.source, robot.urdf)
     arguments = tuple(sorted((key, str(value)) for key, value in robot.urdf_arguments.items()))
+    macro_arguments = (("parent", robot.gripper_link or robot.tool_frame), *sorted(gripper.macro_arguments.items()))
     stamps = tuple(path.stat().st_mtime_ns for path in (model, Path(gripper.urdf)))
-    return _process(robot.name, str(model), arguments, gripper.urdf, gripper.macro, robot.tool_frame, stamps)
+    return _process(robot.name, str(model), arguments, gripper.urdf, gripper.macro, macro_arguments, stamps)
 
 
 @lru_cache(maxsize=16)
@@ -284,14 +338,14 @@ def _process(
     arguments: Tuple[Tuple[str, str], ...],
     gripper_model: str,
     macro: str,
-    parent: str,
+    macro_arguments: Tuple[Tuple[str, str], ...],
     stamps: Tuple[int, ...],
 ) -> str:
     """Runs xacro over the arm's model and the gripper's macro; ``stamps`` makes an edited file count as new."""
     root = ElementTree.Element("robot", {"name": name, "xmlns:xacro": "http://www.ros.org/wiki/xacro"})
     for filename in (model, gripper_model):
         ElementTree.SubElement(root, "xacro:include", {"filename": filename})
-    ElementTree.SubElement(root, f"xacro:{macro}", {"parent": parent})
+    ElementTree.SubElement(root, f"xacro:{macro}", dict(macro_arguments))
     try:
         document = xacro.parse(ElementTree.tostring(root, encoding="unicode"))
         xacro.process_doc(document, mappings=dict(arguments))
@@ -393,8 +447,9 @@ def _model_file(row: Path, name: str) -> Path:
     raise RobotError(f"urdf: no file {' or '.join(str(candidate) for candidate in candidates)}")
 
 
-def _check_model(robot: Robot, gripper: GripperRow, root: ElementTree.Element) -> None:
+def _check_model(robot: Robot, gripper: GripperRow, urdf: str) -> None:
     """Faults of a row that only show against its URDF, all at once."""
+    root = ElementTree.fromstring(urdf)
     links = {link.get("name", "") for link in root.findall("link")}
     joints = {joint.get("name", ""): joint for joint in root.findall("joint")}
     movable = [name for name, joint in joints.items() if joint.get("type") != "fixed" and joint.find("mimic") is None]
@@ -418,19 +473,23 @@ def _check_model(robot: Robot, gripper: GripperRow, root: ElementTree.Element) -
         lower, upper = float(limit.get("lower", 0)), float(limit.get("upper", 0))
         if not lower <= position <= upper:
             faults.append(f"tuck: {name} at {position} rad is outside its limits {lower:.4f} to {upper:.4f}")
-    if gripper.joint not in joints:
-        faults.append(f"gripper {gripper.name}: no joint '{gripper.joint}' in its URDF")
-    for joint in joints.values():
-        child, parent, origin = joint.find("child"), joint.find("parent"), joint.find("origin")
-        if child is None or parent is None or origin is None:
-            continue
-        if (child.get("link"), parent.get("link")) != ("gripper_tip", robot.tool_frame):
-            continue
-        modelled = math.hypot(*(float(part) for part in origin.get("xyz", "0 0 0").split()))
-        if abs(modelled - gripper.tip_offset) > TIP_TOLERANCE:
-            faults.append(
-                f"gripper {gripper.name}: tip_offset {gripper.tip_offset:g} m, but its URDF has gripper_tip "
-                f"{modelled:g} m from {robot.tool_frame}"
-            )
+    for name in gripper.joints:
+        if name not in joints:
+            faults.append(f"gripper {gripper.name}: no joint '{name}' in its URDF; there are {', '.join(movable)}")
+    if "gripper_tip" in links and robot.tool_frame in links:
+        faults += _tip_faults(robot, gripper, urdf)
     if faults:
         raise RobotError("; ".join(faults))
+
+
+def _tip_faults(robot: Robot, gripper: GripperRow, urdf: str) -> List[str]:
+    try:
+        modelled = float(np.linalg.norm(read_urdf(urdf).fixed_pose("gripper_tip", robot.tool_frame)[:3, 3]))
+    except ChainError as error:
+        return [f"gripper {gripper.name}: {error}"]
+    if abs(modelled - gripper.tip_offset) <= TIP_TOLERANCE:
+        return []
+    return [
+        f"gripper {gripper.name}: tip_offset {gripper.tip_offset:g} m, but its URDF has gripper_tip "
+        f"{modelled:g} m from {robot.tool_frame}"
+    ]

@@ -191,7 +191,8 @@ class RosFace:
         names = controller.model.joint_names
         self._order = sorted(range(len(names)), key=lambda j: names[j])
         self._arm_packer = JointStatePacker([names[j] for j in self._order])
-        self._finger_packer = JointStatePacker([gripper.joint])
+        self._finger_packer = JointStatePacker(gripper.joints)
+        self._fingers = len(gripper.joints)  # all driven ones stand at the hand's position
         self._clock_format = struct.Struct("<3I")
         self._joint_states = DirectPublisher(driver.topic("joint_states"), JointState)
         self._clock = DirectPublisher("/clock", Clock)
@@ -444,7 +445,8 @@ class RosFace:
             self._joint_states.write(data)
             if cycles % self._gripper_every == 0:
                 hand = cell.hand
-                self._joint_states.write(self._finger_packer.pack(nanoseconds, (hand.position,), (hand.velocity,)))
+                position, velocity = (hand.position,) * self._fingers, (hand.velocity,) * self._fingers
+                self._joint_states.write(self._finger_packer.pack(nanoseconds, position, velocity))
         if cycles % self._clock_every == 0:
             self._set_time()
             self._clock.write(self._clock_format.pack(8, *divmod(nanoseconds, 1_000_000_000)))
