@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import numpy as np
 import pytest
 
-from iter_runner.kinematics import load_chain
+from iter_runner.kinematics import AttachedBody, Obstacle, load_chain
 from iter_runner.kinematics.rotations import matrix_to_quaternion
 from iter_runner.plan import Plan, PlanFault, load_plan
 from iter_runner.plan.check import check_plan, inspect_plan
@@ -212,6 +212,9 @@ class StraightPlanner(Planner):
         self._ends = list(ends)
         self._ceiling = ceiling
         self.starts: List[Vector] = []
+
+    def update_scene(self, obstacles: Sequence[Obstacle], attached: Sequence[AttachedBody] = ()) -> None:
+        pass
 
     def preview(self, start: Vector, goal: MoveGoal) -> JointPath:
         self.starts.append(start)

@@ -1,5 +1,6 @@
 """Chains, forward and inverse kinematics, distances and rotations."""
 
+from iter_runner.kinematics.attached import AttachedBody, carrying
 from iter_runner.kinematics.chain import Chain, LinkCapsule, chain_from_dh, load_chain
 from iter_runner.kinematics.closed_form import ClosedFormIK, GeometryError
 from iter_runner.kinematics.obstacles import (
@@ -19,6 +20,7 @@ from iter_runner.kinematics.urdf import ChainError
 
 __all__ = [
     "DEFAULT_WEIGHTS",
+    "AttachedBody",
     "Box",
     "Capsule",
     "Chain",
@@ -32,6 +34,7 @@ __all__ = [
     "Obstacles",
     "RelaxedIK",
     "Sphere",
+    "carrying",
     "chain_from_dh",
     "clearance",
     "contact_on_way",

@@ -57,6 +57,7 @@ class Chain:
         lower, upper: (n,) limits, rad. Continuous joints have -2 pi and 2 pi.
         velocity_limits: (n,) rad/s, infinite where the description has none.
         base, tip: names of the links.
+        tip_pose: (4, 4) of the tip in the frame that the last joint moves, m.
         capsules: collision geometry of every link rigidly attached to a link of the chain.
         elbow: (frame, offset): the point that the elbow-up objective lifts, or None.
         collision_ignore: pairs of link names that may touch.
@@ -80,6 +81,7 @@ class Chain:
         self.velocity_limits: Array = np.array([row.velocity or np.inf for row in rows], dtype=np.float64)
         self.base = base
         self.tip = tip
+        self.tip_pose = np.asarray(tip_pose, dtype=np.float64)
         self.capsules = list(capsules)
         self.elbow = elbow
         self.collision_ignore = [(str(a), str(b)) for a, b in collision_ignore]

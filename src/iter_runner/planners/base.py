@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +15,16 @@ from numpy.typing import NDArray
 from iter_runner.robot.arm import Arm, JointPath, Vector
 from iter_runner.run_control import RunControl
 
+if TYPE_CHECKING:
+    from iter_runner.kinematics import AttachedBody, Obstacle
+
 
 class Unreachable(Exception):
     """The planner has no motion to this goal; the message says why (which limit, which bodies, how far off)."""
+
+
+class PlannerUnavailable(Exception):
+    """What a planner stands on is not installed; the message says what to install, and what there is instead."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,37 @@ class Planner(ABC):
     """
 
     name: ClassVar[str]
+    repeats: bool = True
+    """Whether the same start and goal give the same path in every process, so that a check can rehearse the run."""
+    planning_time: Optional[float] = None
+    """s of wall time from the beginning of the last move until its motion was known; None where it was not measured."""
+
+    @classmethod
+    def check_available(cls) -> None:
+        """Returns if what the planner stands on is installed; looks without starting any of it.
+
+        Raises:
+            PlannerUnavailable: it is not.
+        """
+
+    @contextlib.contextmanager
+    def planning(self) -> Iterator[None]:
+        """Measures :attr:`planning_time`: for the part of :meth:`move` in which the arm waits for its motion."""
+        began = time.perf_counter()
+        self.planning_time = None
+        yield
+        self.planning_time = time.perf_counter() - began
+
+    @abstractmethod
+    def update_scene(self, obstacles: Sequence[Obstacle], attached: Sequence[AttachedBody] = ()) -> None:
+        """From now on the planner keeps clear of these and of nothing else; a move that is under way is not changed.
+
+        The same scene gives the same motions again, whatever scenes were between.
+
+        Args:
+            obstacles: in the chain's base.
+            attached: what the hand holds.
+        """
 
     @abstractmethod
     def preview(self, start: Vector, goal: MoveGoal) -> JointPath:

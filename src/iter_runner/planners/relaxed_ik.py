@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Iterator, List, Optional, Sequence
+from typing import TYPE_CHECKING, ClassVar, Iterator, List, Optional, Sequence
 
 import numpy as np
 
-from iter_runner.kinematics import RelaxedIK
+from iter_runner.kinematics import AttachedBody, Obstacle, RelaxedIK
 from iter_runner.planners.arrival import PATIENCE, Arrival
 from iter_runner.planners.base import MoveGoal, Planner, Unreachable
 from iter_runner.planners.inverse import refine
@@ -44,17 +44,27 @@ class RelaxedIKPlanner(Planner):
 
     name: ClassVar[str] = "relaxed_ik"
 
-    def __init__(self, robot: Robot, chain: Chain, obstacles: Sequence[Any] = ()) -> None:
+    def __init__(self, robot: Robot, chain: Chain, obstacles: Sequence[Obstacle] = ()) -> None:
+        self._robot = robot
         self._chain = chain
         self._period = 1.0 / robot.stream_rate
-        self._router = Router(robot, chain, obstacles)
-        self._solver = RelaxedIK(
-            chain, weights=robot.objectives, obstacles=list(obstacles), period=self._period, reconfigure=False
-        )
+        self._router = Router(robot, chain)
+        self.update_scene(obstacles)
         # What no tick exceeds, whatever the solver says.
         self._tick_speed = 0.98 * np.asarray(chain.velocity_limits) * self._period
         self._tick_rise = 0.98 * np.asarray(robot.limits.acceleration) * self._period**2
         self._servo: Optional[Servo] = None
+
+    def update_scene(self, obstacles: Sequence[Obstacle], attached: Sequence[AttachedBody] = ()) -> None:
+        """See :class:`iter_runner.planners.base.Planner`."""
+        self._router.update_scene(obstacles, attached)
+        self._solver = RelaxedIK(
+            self._router.chain,
+            weights=self._robot.objectives,
+            obstacles=list(obstacles),
+            period=self._period,
+            reconfigure=False,
+        )
 
     def targets(self, start: Vector, goal: MoveGoal) -> Iterator[Vector]:
         """Joint targets (n,) rad, tick after tick, from the one after ``start`` to the goal itself.
@@ -159,7 +169,8 @@ class RelaxedIKPlanner(Planner):
         deadline = clock.now()
         pace = 1.0  # ticks a period: below 1 around a pause
         targets = self.targets(start, goal)
-        target = next(targets, None)  # where the goal is unreachable, it is said here, before anything moves
+        with self.planning():
+            target = next(targets, None)  # where the goal is unreachable, it is said here, before anything moves
         try:
             servo.start()
             while True:

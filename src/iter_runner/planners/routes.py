@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from iter_runner.kinematics import Contact, Obstacles, clearance, contact_on_way
+from iter_runner.kinematics import AttachedBody, Contact, Obstacle, Obstacles, carrying, clearance, contact_on_way
 from iter_runner.planners.base import Unreachable
 from iter_runner.planners.inverse import Branches, Solution, nearest_turn, refine
 from iter_runner.planners.line import Line, Pose
@@ -86,13 +86,19 @@ class Router:
         obstacles: bodies to keep clear of.
     """
 
-    def __init__(self, robot: Robot, chain: Chain, obstacles: Sequence[Any] = ()) -> None:
+    def __init__(self, robot: Robot, chain: Chain, obstacles: Sequence[Obstacle] = ()) -> None:
         self.chain = chain
         self.velocity = SPEED_MARGIN * np.asarray(chain.velocity_limits, dtype=np.float64)
         self.acceleration = ACCELERATION_MARGIN * np.asarray(robot.limits.acceleration, dtype=np.float64)
+        self._bare = chain
         self._obstacles = Obstacles(obstacles)
         self._tuck = np.asarray(robot.tuck, dtype=np.float64)
         self._branches = Branches(chain, self._tuck)
+
+    def update_scene(self, obstacles: Sequence[Obstacle], attached: Sequence[AttachedBody] = ()) -> None:
+        """See :class:`iter_runner.planners.base.Planner`; ``chain`` then carries what is attached."""
+        self.chain = carrying(self._bare, attached)
+        self._obstacles = Obstacles(obstacles)
 
     def routes(self, start: Vector, target: Pose) -> List[Route]:
         """The straight line where the arm can follow it at a sensible speed, else the best way in joint space.

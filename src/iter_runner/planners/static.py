@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, ClassVar, Optional, Sequence
+from typing import TYPE_CHECKING, ClassVar, Optional, Sequence
 
 import numpy as np
 
-from iter_runner.kinematics import RelaxedIK
+from iter_runner.kinematics import AttachedBody, Obstacle, RelaxedIK
 from iter_runner.planners.arrival import Arrival
 from iter_runner.planners.base import MoveGoal, Planner
 from iter_runner.planners.options import MoveOptions, read_options
@@ -35,10 +35,16 @@ class StaticPlanner(Planner):
 
     name: ClassVar[str] = "static"
 
-    def __init__(self, robot: Robot, chain: Chain, obstacles: Sequence[Any] = ()) -> None:
+    def __init__(self, robot: Robot, chain: Chain, obstacles: Sequence[Obstacle] = ()) -> None:
+        self._robot = robot
         self._chain = chain
-        self._router = Router(robot, chain, obstacles)
-        self._solver = RelaxedIK(chain, weights=robot.objectives, obstacles=list(obstacles))
+        self._router = Router(robot, chain)
+        self.update_scene(obstacles)
+
+    def update_scene(self, obstacles: Sequence[Obstacle], attached: Sequence[AttachedBody] = ()) -> None:
+        """See :class:`iter_runner.planners.base.Planner`."""
+        self._router.update_scene(obstacles, attached)
+        self._solver = RelaxedIK(self._router.chain, weights=self._robot.objectives, obstacles=list(obstacles))
 
     def preview(self, start: Vector, goal: MoveGoal) -> JointPath:
         """See :class:`iter_runner.planners.base.Planner`."""
@@ -91,7 +97,8 @@ class StaticPlanner(Planner):
 
     def move(self, arm: Arm, start: Vector, goal: MoveGoal, control: RunControl) -> JointPath:
         """See :class:`iter_runner.planners.base.Planner`."""
-        path = self.preview(start, goal)
+        with self.planning():
+            path = self.preview(start, goal)
         control.wait_while_paused()
         if len(path.times) > 1:
             arm.follow(path, control)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, List, Sequence, Tuple
+from typing import TYPE_CHECKING, ClassVar, List, Sequence, Tuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from iter_runner.robot.urscript import script_list, script_number
 from iter_runner.run_control import Fault, RunControl
 
 if TYPE_CHECKING:
-    from iter_runner.kinematics import Chain
+    from iter_runner.kinematics import AttachedBody, Chain, Obstacle
     from iter_runner.robot.table import Robot
 
 MOVEL_VELOCITY = 0.25
@@ -74,10 +74,14 @@ class URNativePlanner(Planner):
 
     name: ClassVar[str] = "ur"
 
-    def __init__(self, robot: Robot, chain: Chain, obstacles: Sequence[Any] = ()) -> None:
+    def __init__(self, robot: Robot, chain: Chain, obstacles: Sequence[Obstacle] = ()) -> None:
         self._chain = chain
         self._router = Router(robot, chain, obstacles)
         self._robot_name = robot.name
+
+    def update_scene(self, obstacles: Sequence[Obstacle], attached: Sequence[AttachedBody] = ()) -> None:
+        """See :class:`iter_runner.planners.base.Planner`."""
+        self._router.update_scene(obstacles, attached)
 
     def preview(self, start: Vector, goal: MoveGoal) -> JointPath:
         """See :class:`iter_runner.planners.base.Planner`."""
@@ -95,7 +99,7 @@ class URNativePlanner(Planner):
             routes = self._router.joint_routes(start, goal.flange)
         except Unreachable as error:
             raise Unreachable(f"{reason}; {error}" if reason else str(error)) from error
-        if options.motion_type == "movel":
+        if options.straight:
             raise Unreachable(f"movel is not possible: {reason}; movej is (options.motion_type: movej)")
         *retreats, last = routes
         motions = [self._movej(route, script_list(route.joints[-1]), options) for route in retreats]
@@ -123,7 +127,7 @@ class URNativePlanner(Planner):
         limit = min(
             float(np.min(self._router.velocity / slope)), float(np.sqrt(np.min(0.5 * self._router.acceleration / bend)))
         )
-        if limit < SLOWEST or (limit < velocity / DETOUR and options.motion_type != "movel"):
+        if limit < SLOWEST or (limit < velocity / DETOUR and not options.straight):
             raise NoLine("the straight line passes close to a singularity")
         velocity = min(velocity, limit)
         rise = (self._router.acceleration - bend * velocity**2) / slope
@@ -150,7 +154,8 @@ class URNativePlanner(Planner):
 
     def move(self, arm: Arm, start: Vector, goal: MoveGoal, control: RunControl) -> JointPath:
         """See :class:`iter_runner.planners.base.Planner`."""
-        motion = self._motion(np.array(start, dtype=np.float64), goal)
+        with self.planning():
+            motion = self._motion(np.array(start, dtype=np.float64), goal)
         end = motion.path.positions[-1]
         arrival = Arrival(self._chain, end)
         try:
