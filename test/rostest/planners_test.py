@@ -20,8 +20,8 @@ from iter_runner.nodes.ros_clock import RosClock, study_clock
 from iter_runner.planners.base import MoveGoal, path_hash
 from iter_runner.planners.line import pose_error
 from iter_runner.planners.table import load_planner
+from iter_runner.robot.ros_arm import connect_arm
 from iter_runner.robot.ros_gripper import RosGripper
-from iter_runner.robot.ros_ur import URArm
 from iter_runner.robot.table import load_robot, robot_driver, robot_gripper
 from iter_runner.run_control import Fault, RunControl, Stopped
 
@@ -43,7 +43,7 @@ class PlannersTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.clock = study_clock()
-        cls.arm = URArm(ROBOT, cls.clock)
+        cls.arm = connect_arm(ROBOT, cls.clock)
         cls.gripper = RosGripper(robot_gripper(ROBOT), cls.clock)
         cls.planners = {name: load_planner(name, ROBOT, CHAIN) for name in PLANNERS}
         cls.inject = rospy.Publisher("/simulator/inject_fault", String, queue_size=1, tcp_nodelay=True)

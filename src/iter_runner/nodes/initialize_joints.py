@@ -27,7 +27,7 @@ from iter_runner.nodes.ros_clock import study_clock
 from iter_runner.nodes.start import start_node
 from iter_runner.planners.tuck import nearest_turn, slow_path, straight_way, what_is_unsafe
 from iter_runner.robot.arm import JointReading, Vector
-from iter_runner.robot.ros_ur import URArm
+from iter_runner.robot.ros_arm import connect_arm
 from iter_runner.robot.table import Robot, RobotError, load_robot, robot_urdf
 from iter_runner.run_control import Fault, RunControl, Stopped
 
@@ -63,7 +63,7 @@ class InitializeJoints:
         self._asked = False
         self._confirmed = threading.Event()
         rospy.Service(CONFIRM, Trigger, self._on_confirm)
-        self._arm = URArm(robot, self._control.clock, self._control.report_fault)
+        self._arm = connect_arm(robot, self._control.clock, report_fault=self._control.report_fault)
         rospy.on_shutdown(self._control.stop)
 
     def run(self) -> None:

@@ -8,6 +8,8 @@ Parameters:
     ~turn_speed (float, 1.0): rad/s of the tool frame at most, up to 3.
     ~goal_timeout (float, 0.3): s after which a goal that was not repeated is stale, up to 2.
     ~table_height (float, none): m, in the robot's base frame: the arm keeps above it.
+    ~transport (str, ""): how joint targets travel, one of the robot's row's transports; empty: its first.
+    ~robot_ip (str, ""): the controller's address, which the transport rtde needs.
 
 Subscribes: /relaxed_ik/ee_pose_goals (relaxed_ik_ros1/EEPoseGoals): one absolute pose, in a frame fixed in the robot's
     URDF (no frame: the robot's base frame). A message without poses stops the arm. /arm_ready (std_msgs/Bool),
@@ -40,8 +42,9 @@ from iter_runner.planners.arrival import PATIENCE, STANDSTILL, Arrival
 from iter_runner.planners.pursuit import TOP_SPEED, Pursuit, PursuitLimits
 from iter_runner.primitives.context import ToolPose
 from iter_runner.robot.arm import Servo, Vector
-from iter_runner.robot.ros_ur import URArm
+from iter_runner.robot.ros_arm import RosArm, connect_arm
 from iter_runner.robot.table import Robot, RobotError, load_robot
+from iter_runner.robot.transport import streaming_robot
 from iter_runner.run_control import Fault, RunControl, Stopped
 from iter_runner.runner.frames import PlanFrames, plan_frames
 
@@ -68,7 +71,9 @@ class RelaxedIKNode:
         self._timeout = goal_timeout
         self._frames: Dict[str, PlanFrames] = {"": plan_frames(robot, robot.base_frame, tool_frame)}
         self._chain = load_chain(robot)
-        self._pursuit = Pursuit(robot, self._chain, limits, _table(_number("~table_height", None, -2.0, 2.0)))
+        transport, robot_ip = (str(rospy.get_param(name, "")) for name in ("~transport", "~robot_ip"))
+        table = _table(_number("~table_height", None, -2.0, 2.0))
+        self._pursuit = Pursuit(streaming_robot(robot, transport), self._chain, limits, table)
         self._control = RunControl(study_clock())
         self._goal: Optional[NDArray[np.float64]] = None
         self._last_message = -math.inf  # study clock
@@ -77,10 +82,12 @@ class RelaxedIKNode:
         self._arm_ready = not drive
         self._plan_runs = False
         self._commanded: Optional[Vector] = None
-        self._arm: Optional[URArm] = None
+        self._arm: Optional[RosArm] = None
         self._solutions = rospy.Publisher(SOLUTIONS, JointState, queue_size=10, tcp_nodelay=True)
         if drive:
-            self._arm = URArm(robot, self._control.clock, self._control.report_fault)
+            self._arm = connect_arm(
+                robot, self._control.clock, transport, robot_ip, report_fault=self._control.report_fault
+            )
             rospy.Subscriber("/arm_ready", Bool, self._on_arm_ready, queue_size=1)
             rospy.Subscriber("/runner/state", RunnerState, self._on_runner_state, queue_size=1)
         rospy.Subscriber(GOALS, EEPoseGoals, self._on_goals, queue_size=1, tcp_nodelay=True)

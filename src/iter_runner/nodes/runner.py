@@ -6,6 +6,8 @@ Parameters:
     ~tool_frame (str, ""): the flange frame of plans that name none themselves; empty: the robot's row's.
     ~speed (float, none): 0.01…1, the driver's speed slider, set before each run.
     ~study, ~participant_id, ~condition (str, ""): what records are filed under where a goal does not say.
+    ~transport (str, ""): how streamed joint targets travel, one of the robot's row's transports; empty: its first.
+    ~robot_ip (str, ""): the controller's address, which the transport rtde needs.
     ~wait_for_arm (bool, true): refuse goals until /arm_ready is true.
 
 Environment: ITER_RUNNER_SESSIONS, the folder of records (~/.ros/iter_runner/sessions).
@@ -53,10 +55,11 @@ from iter_runner.plan.frames import FrameError
 from iter_runner.planners.table import PlannerError, check_fit, load_planner
 from iter_runner.primitives import REGISTRY
 from iter_runner.robot.arm import JointPath, Vector
+from iter_runner.robot.ros_arm import connect_arm
 from iter_runner.robot.ros_gripper import RosGripper
 from iter_runner.robot.ros_service import ServiceCall
-from iter_runner.robot.ros_ur import URArm
 from iter_runner.robot.table import Robot, RobotError, load_robot, robot_driver, robot_gripper
+from iter_runner.robot.transport import streaming_robot
 from iter_runner.run_control import Fault, RunControl
 from iter_runner.runner.engine import Engine, Outcome, Rig, start_among
 from iter_runner.runner.event_log import EventLog
@@ -98,7 +101,9 @@ class RunnerNode:
         self._planner = planner
         self._chain = load_chain(robot)
         self._clock = study_clock()
-        self._arm = URArm(robot, self._clock)
+        transport = str(rospy.get_param("~transport", ""))
+        self._streamed = streaming_robot(robot, transport)  # as the planner sees it
+        self._arm = connect_arm(robot, self._clock, transport, str(rospy.get_param("~robot_ip", "")))
         self._gripper_row = robot_gripper(robot)
         self._gripper = RosGripper(self._gripper_row, self._clock)
         self._workcell = RosWorkcell(robot.base_frame, robot.tool_frame)
@@ -286,7 +291,7 @@ class RunnerNode:
         objects = plan.objects_for(tool_frame, self._gripper_row.tip_offset)
         scene = SceneModel(objects, frames)
         scene.advance(plan.steps[:first_step])
-        planner = load_planner(self._planner, self._robot, self._chain, _obstacles(scene))
+        planner = load_planner(self._planner, self._streamed, self._chain, _obstacles(scene))
         self._advertise(plan)
         self._set_speed()
         candidates = self._start_candidates()

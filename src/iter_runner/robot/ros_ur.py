@@ -3,50 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import socket
-import threading
-import time
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
-from urllib.parse import urlparse
+from typing import Callable, Dict, Optional, Tuple
 
-import actionlib
-import numpy as np
-import rosgraph
 import rospy
-from actionlib_msgs.msg import GoalStatus
-from control_msgs.msg import FollowJointTrajectoryAction, FollowJointTrajectoryGoal, FollowJointTrajectoryResult
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64, String
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectoryPoint
 from ur_dashboard_msgs.msg import RobotMode, SafetyMode
 
-from iter_runner.clock import Clock, MonotonicClock
-from iter_runner.robot.arm import JointPath, JointReading, Vector
-from iter_runner.robot.joint_paths import central_velocities, remaining_path
-from iter_runner.robot.ros_action import ActionCall, connected
+from iter_runner.clock import Clock
+from iter_runner.robot.ros_arm import RosArm
 from iter_runner.robot.ros_service import ServiceCall
 from iter_runner.robot.script_servo import ScriptServo
-from iter_runner.robot.table import Robot, robot_driver
+from iter_runner.robot.table import Robot
 from iter_runner.robot.urscript import STOP
 from iter_runner.run_control import Fault, RunControl
-
-STALE_AGE = 0.1
-"""Seconds without a joint state after which the arm is not to be trusted (12 cycles of a CB3)."""
-SIMULATED_STALE_AGE = 0.5
-"""The same on a simulated clock, which may run many times faster than messages travel."""
-SIMULATED_STALE_WALL = 0.5
-"""Seconds of wall time that have to pass as well on a simulated clock."""
-LOST_WALL = 3.0
-"""Seconds of wall time without a joint state after which a simulated driver is lost even though its clock stands."""
-CLOCK_BEHIND = 0.5
-"""Seconds that a joint state may be ahead of a simulated clock; more is the clock of a simulator that has died, while
-its successor's joint states come already. What is measured on that clock would be wrong by as much."""
-STANDSTILL = 0.002
-"""rad/s below which a joint stands."""
-
-UNLOCKING = 1.0
-"""Seconds of wall time that a cleared stop may take to show in the driver's modes."""
 
 ROBOT_MODES: Dict[int, str] = {
     RobotMode.NO_CONTROLLER: "no controller",
@@ -103,100 +73,41 @@ SAFETY_FAULTS: Dict[int, Tuple[str, str, str]] = {
     SafetyMode.VALIDATE_JOINT_ID: ("not_ready", "validate joint id", "confirm the joints at the pendant"),
 }
 
-# FollowJointTrajectory error code → (fault code, what it means).
-TRAJECTORY_FAULTS: Dict[int, Tuple[str, str]] = {
-    FollowJointTrajectoryResult.INVALID_GOAL: ("trajectory_rejected", "the controller calls the trajectory invalid"),
-    FollowJointTrajectoryResult.INVALID_JOINTS: ("trajectory_rejected", "the controller has other joints"),
-    FollowJointTrajectoryResult.OLD_HEADER_TIMESTAMP: ("trajectory_rejected", "the trajectory's time has passed"),
-    FollowJointTrajectoryResult.PATH_TOLERANCE_VIOLATED: ("path_tolerance", "the arm left the trajectory on the way"),
-    FollowJointTrajectoryResult.GOAL_TOLERANCE_VIOLATED: ("goal_tolerance", "the arm did not arrive at the end"),
-}
 
-
-def trajectory_goal(joint_names: Sequence[str], path: JointPath) -> FollowJointTrajectoryGoal:
-    """The action goal that makes a controller follow ``path``, on which the arm stands at the first point."""
-    velocities = central_velocities(path)
-    goal = FollowJointTrajectoryGoal()
-    goal.trajectory.joint_names = list(joint_names)
-    first = 1 if len(path.times) > 1 else 0
-    for positions, velocity, moment in zip(
-        path.positions[first:].tolist(), velocities[first:].tolist(), path.times[first:].tolist()
-    ):
-        goal.trajectory.points.append(
-            JointTrajectoryPoint(
-                positions=positions, velocities=velocity, time_from_start=rospy.Duration.from_sec(moment)
-            )
-        )
-    return goal
-
-
-class URArm:
+class URArm(RosArm):
     """See :class:`iter_runner.robot.arm.Arm`.
 
     Args:
-        robot: the robot's row.
-        clock: the study clock.
-        report_fault: called from callback threads with what the driver reports: protective and emergency stops, a
-            robot mode other than running, stale joint states, a lost driver. May be set later.
+        robot, clock, report_fault: see :class:`iter_runner.robot.ros_arm.RosArm`; reports protective and emergency
+            stops too, and a robot mode other than running.
+        transport: how streamed targets travel: ``script``.
+        robot_ip: unused.
     """
 
-    def __init__(self, robot: Robot, clock: Clock, report_fault: Optional[Callable[[Fault], None]] = None) -> None:
-        self.joint_names: Sequence[str] = tuple(robot.joints)
-        self.report_fault = report_fault
-        self.speed_scaling = 1.0
-        self._robot = robot
-        self._driver = driver = robot_driver(robot)
-        self._clock = clock
-        self._hardware = isinstance(clock, MonotonicClock)
-        self._reading: Optional[JointReading] = None
-        self._received = 0.0
-        self._columns: Dict[Tuple[str, ...], Optional[List[int]]] = {}
-        self._waiting: Optional[RunControl] = None
+    def __init__(
+        self,
+        robot: Robot,
+        clock: Clock,
+        report_fault: Optional[Callable[[Fault], None]] = None,
+        transport: str = "script",
+        robot_ip: str = "",
+    ) -> None:
         self._robot_mode: Optional[int] = None
         self._safety_mode: Optional[int] = None
         self._program_running: Optional[bool] = None
         self._script_displaced_program = False
-        self._closed = threading.Event()
-        self._call: Optional[ActionCall] = None
-
-        topic = driver.topic
+        super().__init__(robot, clock, report_fault)
+        topic = self._driver.topic
         self._script_publisher = rospy.Publisher(topic("script_command"), String, queue_size=100, tcp_nodelay=True)
-        self._trajectory = actionlib.ActionClient(driver.action("follow_joint_trajectory"), FollowJointTrajectoryAction)
-        self._resend_program = rospy.ServiceProxy(driver.service("resend_robot_program"), Trigger)
-        self._subscribers = [
+        self._resend_program = rospy.ServiceProxy(self._driver.service("resend_robot_program"), Trigger)
+        self._subscribers += [
             rospy.Subscriber(topic("robot_mode"), RobotMode, self._on_robot_mode),
             rospy.Subscriber(topic("safety_mode"), SafetyMode, self._on_safety_mode),
             rospy.Subscriber(topic("robot_program_running"), Bool, self._on_program_running),
             rospy.Subscriber(topic("speed_scaling_factor"), Float64, self._on_speed_scaling, queue_size=1),
-            rospy.Subscriber(topic("joint_states"), JointState, self._on_joint_state, queue_size=1, tcp_nodelay=True),
         ]
-        threading.Thread(target=self._watch, name="joint_state_watch", daemon=True).start()
-
-    def close(self) -> None:
-        """Lets go of the topics; moves nothing."""
-        self._closed.set()
-        for subscriber in self._subscribers:
-            subscriber.unregister()
 
     # What the driver says.
-
-    def _on_joint_state(self, message: JointState) -> None:
-        names = tuple(message.name)
-        if names not in self._columns:
-            known = all(name in names for name in self.joint_names)
-            self._columns[names] = [names.index(name) for name in self.joint_names] if known else None
-        columns = self._columns[names]
-        if columns is None:  # a gripper's own joint states
-            return
-        position, velocity = message.position, message.velocity
-        stamp = message.header.stamp
-        self._reading = JointReading(
-            np.array([position[i] for i in columns]),
-            np.array([velocity[i] for i in columns]) if velocity else np.zeros(len(columns)),
-            self._clock.now() if self._hardware else stamp.secs + 1e-9 * stamp.nsecs,
-        )
-        self._received = time.monotonic()
-        self._wake()
 
     def _on_robot_mode(self, message: RobotMode) -> None:
         before, self._robot_mode = self._robot_mode, message.mode
@@ -219,15 +130,6 @@ class URArm:
     def _on_speed_scaling(self, message: Float64) -> None:
         # The driver has published percent in some releases and a fraction in others.
         self.speed_scaling = message.data / 100.0 if message.data > 1.0 + 1e-6 else message.data
-
-    def _wake(self) -> None:
-        control = self._waiting
-        if control is not None:
-            control.notify()
-
-    def _report(self, fault: Optional[Fault]) -> None:
-        if fault is not None and self.report_fault is not None:
-            self.report_fault(fault)
 
     # Faults.
 
@@ -252,190 +154,21 @@ class URArm:
             f"then {self._driver.service('brake_release')}), then resume",
         )
 
-    def _staleness(self) -> Optional[Fault]:
-        reading = self._reading
-        if reading is None:
-            return Fault(
-                "not_ready",
-                f"{self._robot.name}: no joint states of {', '.join(self.joint_names)} on "
-                f"{self._driver.topic('joint_states')}: is the driver running?",
-            )
-        wall_age = time.monotonic() - self._received
-        age = self._clock.now() - reading.time
-        if self._hardware:
-            stale = age > STALE_AGE
-        else:
-            stale = (age > SIMULATED_STALE_AGE and wall_age > SIMULATED_STALE_WALL) or wall_age > LOST_WALL
-        if not stale:
-            return None
-        if not self._publisher_answers():
-            return Fault(
-                "driver_lost",
-                f"{self._robot.name}: the driver that published {self._driver.topic('joint_states')} is gone (last "
-                f"message {wall_age:.1f} s ago): start it again, then resume",
-            )
-        return Fault(
-            "stale_joint_states",
-            f"{self._robot.name}: the last joint state is {max(age, wall_age):.2f} s old: check the network cable to "
-            "the controller and the driver's output, then resume",
-        )
+    def _own_fault(self) -> Optional[Fault]:
+        return self._safety_fault() or self._mode_fault()
 
-    def _publisher_answers(self) -> bool:
-        """Whether a node that claims to publish /joint_states can be reached."""
-        try:
-            master = rosgraph.Master(rospy.get_name())
-            publishers, _, _ = master.getSystemState()
-            for node in dict(publishers).get(self._driver.topic("joint_states"), []):
-                address = urlparse(master.lookupNode(node))
-                with contextlib.suppress(OSError), socket.create_connection(
-                    (address.hostname or "localhost", address.port or 0), timeout=0.5
-                ):
-                    return True
-        except (OSError, rosgraph.MasterException):
-            pass
-        return False
-
-    def _watch(self) -> None:
-        """Reports stale joint states: that nothing comes can't be subscribed to."""
-        healthy = False
-        while not self._closed.wait(0.05):
-            if self._reading is None:
-                continue
-            fault = self._staleness()
-            if healthy and fault is not None:
-                rospy.logerr("%s", fault.message)
-                self._report(fault)
-            healthy = fault is None
-
-    def fault(self) -> Optional[Fault]:
-        """What keeps the arm from obeying motions at this moment, or None."""
-        return self._staleness() or self._safety_fault() or self._mode_fault()
-
-    def what_is_missing(self) -> str:
-        """One line on what :meth:`make_ready` still waits for, empty if nothing."""
-        if self._reading is None:
-            return f"joint states on {self._driver.topic('joint_states')}"
-        if not self._hardware and self._reading.time > self._clock.now() + CLOCK_BEHIND:
-            return "the simulator's /clock"
+    def _missing(self) -> str:
         if self._robot_mode is None:
             return str(self._driver.topic("robot_mode"))
         if self._safety_mode is None:
             return str(self._driver.topic("safety_mode"))
-        if not connected(self._trajectory):
-            return f"the action {self._driver.action('follow_joint_trajectory')}"
         if self._script_publisher.get_num_connections() == 0:
             return f"a subscriber of {self._driver.topic('script_command')}"
         return ""
 
     # Arm.
 
-    def reading(self) -> JointReading:
-        """See :class:`iter_runner.robot.arm.Arm`."""
-        reading, fault = self._reading, self._staleness()
-        if fault is not None:
-            raise fault
-        assert reading is not None
-        return reading
-
-    def wait_for_reading(
-        self, predicate: Callable[[JointReading], bool], control: RunControl, deadline: Optional[float] = None
-    ) -> bool:
-        """See :class:`iter_runner.robot.arm.Arm`."""
-        return self._wait(lambda: predicate(self.reading()), control, deadline)
-
-    def last_positions(self) -> Optional[Vector]:
-        """The last joint positions (n,) rad that came, however old; None before the first."""
-        return None if self._reading is None else self._reading.positions
-
-    def wait_until(self, predicate: Callable[[], bool], control: RunControl, patience: Optional[float] = None) -> bool:
-        """Looks at ``predicate`` at every message of the driver, for ``patience`` s of wall time; whether it held.
-
-        Raises:
-            Fault, Stopped: see RunControl.
-        """
-        limit = None if patience is None else time.monotonic() + patience
-        self._wait(lambda: predicate() or (limit is not None and time.monotonic() > limit), control)
-        return predicate()
-
-    def _wait(self, predicate: Callable[[], bool], control: RunControl, deadline: Optional[float] = None) -> bool:
-        """``control.wait_for`` that looks again at every message of the driver."""
-        before, self._waiting = self._waiting, control
-        try:
-            return control.wait_for(predicate, deadline)
-        finally:
-            self._waiting = before
-
-    def make_ready(self, control: RunControl, patience: float = 10.0) -> None:
-        """See :class:`iter_runner.robot.arm.Arm`.
-
-        Args:
-            control: the run's.
-            patience: wall time to wait for the driver's topics to appear, s.
-        """
-        self.wait_until(lambda: not self.what_is_missing(), control, patience)
-        missing = self.what_is_missing()
-        if missing:
-            raise Fault(
-                "not_ready",
-                f"{self._robot.name}: waited {patience:.0f} s for {missing}: is the driver running? "
-                "(rosnode list; rostopic hz /joint_states)",
-            )
-        # Who has just unlocked a stop need not wait for the driver to say so.
-        if not self.wait_until(lambda: self.fault() is None, control, UNLOCKING):
-            fault = self.fault()
-            if fault is not None:
-                raise fault
-
-    def follow(self, path: JointPath, control: RunControl) -> None:
-        """See :class:`iter_runner.robot.arm.Arm`. While the run is paused the arm stands; then the rest follows."""
-        try:
-            rest = path
-            while True:
-                self._wait(lambda: not control.paused, control)
-                self._bring_program_back(control)
-                if self._run_trajectory(rest, control):
-                    return
-                self.wait_for_reading(lambda reading: bool(np.max(np.abs(reading.velocities)) < STANDSTILL), control)
-                rest = remaining_path(path, self.reading().positions)
-        except BaseException:
-            self.halt()
-            raise
-
-    def _run_trajectory(self, path: JointPath, control: RunControl) -> bool:
-        """Runs one goal; True when it is done, False when a pause cut it short."""
-        call = self._call = ActionCall(self._trajectory, trajectory_goal(self.joint_names, path), control)
-        control.wait_for(lambda: call.finished or control.paused)
-        if not call.finished:
-            call.cancel()
-            control.wait_for(lambda: call.finished)
-        result = call.result
-        if call.state == GoalStatus.SUCCEEDED and (
-            result is None or result.error_code == FollowJointTrajectoryResult.SUCCESSFUL
-        ):
-            return True
-        if call.taken_over and control.paused:
-            return False
-        raise self._trajectory_fault(call)
-
-    def _trajectory_fault(self, call: ActionCall) -> Fault:
-        own = self.fault()
-        if own is not None:  # why the controller gave up
-            return own
-        text, result = call.text, call.result
-        code, meaning = "trajectory_rejected", "the controller refused the trajectory"
-        if call.taken_over:
-            code, meaning = "trajectory_preempted", "another node took the arm over"
-        elif call.state == GoalStatus.LOST:
-            code, meaning = "driver_lost", "the controller forgot the trajectory: did the driver restart?"
-        elif result is not None and result.error_code in TRAJECTORY_FAULTS:
-            code, meaning = TRAJECTORY_FAULTS[result.error_code]
-            text = result.error_string or text
-        elif call.state == GoalStatus.ABORTED:
-            code, meaning = "trajectory_aborted", "the controller aborted the trajectory"
-        detail = f" ({text})" if text else ""
-        return Fault(code, f"{self._robot.name}: {meaning}{detail}; look at the arm, then resume or stop")
-
-    def _bring_program_back(self, control: RunControl) -> None:
+    def _before_trajectory(self, control: RunControl) -> None:
         """External Control runs again after a script displaced it; raises Fault(not_ready) if it does not come back."""
         if self._script_displaced_program:
             # Our script's effect may still be on its way: a running program seen now is one that is about to end.
@@ -490,8 +223,6 @@ class URArm:
 
     def halt(self) -> None:
         """See :class:`iter_runner.robot.arm.Arm`."""
-        with contextlib.suppress(Exception):
-            if self._call is not None:
-                self._call.cancel()
+        super().halt()
         with contextlib.suppress(Exception):
             self._send_script(STOP)
