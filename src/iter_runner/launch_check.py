@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import os
 import re
@@ -13,15 +14,23 @@ from pathlib import Path
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from iter_runner.events import RUN_MODES
+from iter_runner.package import package_folder
 from iter_runner.plan.registry import did_you_mean
 from iter_runner.planners.table import PlannerError, check_fit
-from iter_runner.robot.table import RobotError, load_robot
+from iter_runner.robot.table import GripperRow, Robot, RobotError, load_robot, robot_driver, robot_gripper
 from iter_runner.sim.faults import FaultError, parse_faults
+from iter_runner.study.sessions import SessionError, find_session
 
 BACKENDS = ("embedded", "gazebo", "ursim", "hardware")
-BUILT_BACKENDS = ("embedded", "ursim", "hardware")
+CONTROLLER_BACKENDS = ("ursim", "hardware")
+"""Those with the maker's controller, at an address."""
+EMULATED = "emulated"
+"""The gripper driver of any robot whose hand is not there: fingers that are only calculated."""
+GRIPPER_PORT = "/dev/ttyUSB0"
+"""Where a serial gripper is if nothing is said."""
 PARTICIPANTS = ("human", "auto")
 BUTTONS = ("keyboard", "serial", "topic", "web")
+SWITCHES = ("exit_when_done", "rviz", "record", "start_driver", "preflight", "gazebo_gui")
 LARGEST = 2**31 - 1
 """The largest whole number that the parameter server takes."""
 
@@ -41,9 +50,14 @@ def check_launch(arguments: Mapping[str, str]) -> None:
         _check_numbers,
         _check_robot,
         _check_backend,
+        _check_controller,
+        _check_transport,
+        _check_gripper,
         _check_faults,
         _check_button,
         _check_sessions,
+        _check_replay,
+        _check_workcell,
         _check_plan,
     ):
         check(arguments)
@@ -55,7 +69,7 @@ def _check_words(arguments: Mapping[str, str]) -> None:
         "participant": PARTICIPANTS,
         "button": BUTTONS,
         "mode": RUN_MODES,
-        **dict.fromkeys(("exit_when_done", "rviz", "record"), ("true", "false")),
+        **dict.fromkeys(SWITCHES, ("true", "false")),
     }
     for name, words in choices.items():
         value = arguments.get(name, words[0])
@@ -72,6 +86,7 @@ def _check_numbers(arguments: Mapping[str, str]) -> None:
         "response_sigma": (lambda value: value >= 0, "a number from 0"),
         "baud": (lambda value: value > 0 and _is_whole(value), "a whole number of bits per second"),
         "seed": (lambda value: value >= 0 and _is_whole(value), f"a whole number up to {LARGEST}"),
+        "planner_seed": (lambda value: value >= 0 and _is_whole(value), f"a whole number up to {LARGEST}"),
         "first_step": (lambda value: value >= 0 and _is_whole(value), "a whole number, counted from 0"),
     }
     for name, (fits, expected) in ranges.items():
@@ -90,12 +105,24 @@ def _is_whole(value: float) -> bool:
     return value.is_integer() and abs(value) <= LARGEST
 
 
+def _robot(arguments: Mapping[str, str]) -> Robot:
+    return load_robot(arguments.get("robot", "ur5"))
+
+
+def _backend(arguments: Mapping[str, str]) -> str:
+    return arguments.get("backend", BACKENDS[0])
+
+
+def _is_true(arguments: Mapping[str, str], name: str, default: str) -> bool:
+    return arguments.get(name, default).lower() in ("true", "1")
+
+
 def _check_robot(arguments: Mapping[str, str]) -> None:
     name = arguments.get("robot", "ur5")
     if name.endswith((".yaml", ".yml")) and not Path(name).is_absolute():
         raise LaunchError(f"robot:={name}: expected the whole path: nodes do not run in this folder")
     try:
-        robot = load_robot(name)
+        robot = _robot(arguments)
         check_fit(robot, arguments.get("planner", "relaxed_ik"))
     except RobotError as error:
         raise LaunchError(f"robot:={arguments.get('robot')}: {error}") from error
@@ -104,11 +131,7 @@ def _check_robot(arguments: Mapping[str, str]) -> None:
 
 
 def _check_backend(arguments: Mapping[str, str]) -> None:
-    backend = arguments.get("backend", BACKENDS[0])
-    if backend not in BUILT_BACKENDS:
-        raise LaunchError(
-            f"backend:={backend}: is not built yet; use backend:=embedded, the simulator that comes with the package"
-        )
+    backend = _backend(arguments)
     if backend != "embedded":
         for name, plain in (("rate", 1.0), ("faults", "")):
             value = arguments.get(name, "")
@@ -116,6 +139,92 @@ def _check_backend(arguments: Mapping[str, str]) -> None:
                 raise LaunchError(
                     f"{name}:={value}: belongs to backend:=embedded, leave it out with backend:={backend}"
                 )
+    interface = robot_driver(_robot(arguments)).interface
+    if backend == "ursim" and interface != "ur":
+        raise LaunchError(
+            f"backend:=ursim: is Universal Robots' own simulator; robot:={arguments.get('robot')} has a driver of "
+            f"the kind '{interface}', use backend:=embedded to rehearse"
+        )
+
+
+def _check_controller(arguments: Mapping[str, str]) -> None:
+    backend, address = _backend(arguments), arguments.get("robot_ip", "")
+    if address and not _is_host(address):
+        raise LaunchError(f"robot_ip:={address}: expected the controller's address, such as 192.168.1.10 or a name")
+    # Drivers that run already know their address; streaming by RTDE goes past them.
+    needed = _is_true(arguments, "start_driver", "true") or arguments.get("transport", "") in ("", "rtde")
+    if needed and backend in CONTROLLER_BACKENDS and not address and robot_driver(_robot(arguments)).interface == "ur":
+        hint = "robot_ip:=127.0.0.1 where it runs on this machine" if backend == "ursim" else "robot_ip:=192.168.1.10"
+        raise LaunchError(f"robot_ip:=: backend:={backend} needs the controller's address, such as {hint}")
+    name = arguments.get("kinematics_config", "")
+    if not name:
+        return
+    if not Path(name).is_absolute():
+        raise LaunchError(f"kinematics_config:={name}: expected the whole path: nodes do not run in this folder")
+    if not Path(name).is_file():
+        raise LaunchError(f"kinematics_config:={name}: there is no such file; ur_calibration writes it")
+
+
+def _is_host(text: str) -> bool:
+    """Whether it can be an IPv4 or IPv6 address, or a host's name by RFC 1123."""
+    try:
+        ipaddress.ip_address(text)
+        return True
+    except ValueError:
+        labels = text.rstrip(".").split(".")
+        digits = all(label.isdigit() for label in labels)  # an IPv4 address that is none
+        fits = all(re.fullmatch(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)", label) for label in labels)
+        return len(text) <= 253 and fits and not digits
+
+
+def _check_transport(arguments: Mapping[str, str]) -> None:
+    transport, robot, backend = arguments.get("transport", ""), _robot(arguments), _backend(arguments)
+    if not transport:
+        return
+    if transport not in robot.transports:
+        raise LaunchError(f"transport:={transport}: robot {robot.name} takes {', '.join(robot.transports)}")
+    if transport == "rtde" and backend not in CONTROLLER_BACKENDS:
+        others = ", ".join(name for name in robot.transports if name != "rtde")
+        raise LaunchError(
+            f"transport:=rtde: talks to a controller, which backend:={backend} has not; "
+            f"use backend:=hardware or ursim, or transport:={others}"
+        )
+
+
+def _check_gripper(arguments: Mapping[str, str]) -> None:
+    robot, backend = _robot(arguments), _backend(arguments)
+    gripper = robot_gripper(robot)
+    driver, port = arguments.get("gripper_driver", ""), arguments.get("gripper_port", "")
+    fitting = [*gripper.drivers, EMULATED]
+    if driver and driver not in fitting:
+        raise LaunchError(f"gripper_driver:={driver}: gripper {gripper.name} goes with {did_you_mean(driver, fitting)}")
+    driver = driver or gripper_driver(gripper, backend, _is_true(arguments, "start_driver", "true"))
+    if port and driver != "serial":
+        raise LaunchError(
+            f"gripper_port:={port}: belongs to gripper_driver:=serial, leave it out with {driver or 'the simulator'}"
+        )
+    if driver == "serial":
+        port = port or GRIPPER_PORT
+        if not Path(port).exists():
+            raise LaunchError(
+                f"gripper_port:={port}: there is no such device; plug the gripper's adapter in and look with "
+                f"`ls /dev/serial/by-id`, or choose gripper_driver:={', '.join(fitting[1:])}"
+            )
+        if arguments.get("button") == "serial" and Path(arguments.get("port", "")).resolve() == Path(port).resolve():
+            raise LaunchError(
+                f"gripper_port:={port}: is the button's port as well; give each its own (/dev/serial/by-id)"
+            )
+    if driver == "urcap" and not arguments.get("robot_ip", ""):
+        raise LaunchError("gripper_driver:=urcap: needs robot_ip:= as well, the controller that the gripper hangs on")
+
+
+def gripper_driver(gripper: GripperRow, backend: str, start_driver: bool = True) -> str:
+    """What moves the fingers where ``gripper_driver:=`` is empty; empty itself where the arm's simulator does it."""
+    if backend == "embedded":
+        return ""
+    if not start_driver:
+        return "external"
+    return gripper.drivers[0] if backend == "hardware" else EMULATED
 
 
 def _check_faults(arguments: Mapping[str, str]) -> None:
@@ -161,6 +270,45 @@ def _check_plan(arguments: Mapping[str, str]) -> None:
     first_step = int(float(arguments.get("first_step") or 0))
     if first_step >= max(1, len(plan.steps)):
         raise LaunchError(f"first_step:={first_step}: the plan {name} has steps 0 to {len(plan.steps) - 1}")
+
+
+def _check_replay(arguments: Mapping[str, str]) -> None:
+    planner, session = arguments.get("planner", "relaxed_ik"), arguments.get("replay", "")
+    if planner == "replay" and not session:
+        raise LaunchError(
+            "planner:=replay: needs replay:= as well, the session to repeat; `report --last` names the last"
+        )
+    if session and planner != "replay":
+        raise LaunchError(f"replay:={session}: belongs to planner:=replay, leave it out with planner:={planner}")
+    seed = arguments.get("planner_seed", "")
+    if seed and planner != "ompl":
+        raise LaunchError(f"planner_seed:={seed}: belongs to planner:=ompl, leave it out with planner:={planner}")
+    if not session:
+        return
+    if "/" in session and not session.startswith(("/", "~")):
+        raise LaunchError(f"replay:={session}: expected a session's name or its whole path")
+    folder = arguments.get("sessions", "")
+    try:
+        find_session(session, Path(folder).expanduser() if folder else None)
+    except (SessionError, OSError, RuntimeError) as error:
+        raise LaunchError(f"replay:={session}: {error}") from error
+
+
+def _check_workcell(arguments: Mapping[str, str]) -> None:
+    name = arguments.get("workcell", "")
+    if not name:
+        return
+    folder = package_folder() / "config" / "workcells"
+    names = sorted(path.stem for path in folder.glob("*.yaml"))
+    if name in names:
+        return
+    if not name.endswith((".yaml", ".yml")):
+        known = f", one of {', '.join(names)}" if names else ""
+        raise LaunchError(f"workcell:={name}: expected the whole path of a YAML file{known}")
+    if not Path(name).is_absolute():
+        raise LaunchError(f"workcell:={name}: expected the whole path: nodes do not run in this folder")
+    if not Path(name).is_file():
+        raise LaunchError(f"workcell:={name}: there is no such file")
 
 
 def _check_sessions(arguments: Mapping[str, str]) -> None:

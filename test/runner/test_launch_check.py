@@ -7,7 +7,7 @@ from typing import Dict
 
 import pytest
 
-from iter_runner import demo
+from iter_runner import demo, launch_check
 from iter_runner.launch_check import LaunchError, check_launch, main
 
 GOOD: Dict[str, str] = {
@@ -28,7 +28,22 @@ def test_what_fits_together_passes() -> None:
         ("robot", "my_arm.yaml", "whole path"),
         ("planner", "fast", "relaxed_ik"),
         ("backend", "hardwear", "hardware"),
-        ("backend", "gazebo", "embedded"),
+        ("backend", "nope", "embedded, gazebo, hardware, ursim"),
+        ("robot_ip", "192.168.1.300", "controller's address"),
+        ("robot_ip", "http://10.0.0.1", "controller's address"),
+        ("transport", "pigeon", "robot ur3e takes script, rtde"),
+        ("transport", "rtde", "talks to a controller"),
+        ("gripper_driver", "kinova", "robotiq_85 goes with"),
+        ("gripper_port", "/dev/ttyUSB7", "belongs to gripper_driver:=serial"),
+        ("kinematics_config", "mine.yaml", "whole path"),
+        ("kinematics_config", "/nowhere/mine.yaml", "no such file"),
+        ("planner_seed", "7", "belongs to planner:=ompl"),
+        ("planner_seed", "1.5", "whole number"),
+        ("replay", "20260101T1", "belongs to planner:=replay"),
+        ("workcell", "lab", "whole path of a YAML file"),
+        ("workcell", "lab.yaml", "whole path"),
+        ("workcell", "/nowhere/lab.yaml", "no such file"),
+        ("start_driver", "perhaps", "true"),
         ("participant", "robot", "human"),
         ("mode", "record", "replay"),
         ("rate", "-1", "number from 0"),
@@ -78,10 +93,53 @@ def test_a_bar_in_a_file_name_is_no_end_of_an_argument(capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("backend", ["hardware", "ursim"])
 def test_real_drivers_take_no_simulator_settings(backend: str) -> None:
-    check_launch({"backend": backend, "rate": "1.0", "faults": "", "speed": "0.3"})
+    plain = {"backend": backend, "robot_ip": "10.0.0.2", "gripper_driver": "external"}
+    check_launch({**plain, "rate": "1.0", "faults": "", "speed": "0.3"})
     for name, value in (("rate", "10"), ("faults", "protective_stop@3")):
         with pytest.raises(LaunchError, match=f"{name}:={value}: belongs to backend:=embedded"):
-            check_launch({"backend": backend, name: value})
+            check_launch({**plain, name: value})
+
+
+@pytest.mark.parametrize("backend", ["hardware", "ursim"])
+def test_a_ur_controller_has_an_address(backend: str) -> None:
+    for address in ("10.0.0.2", "ur5.lab", "localhost", "fe80::1"):
+        check_launch({"backend": backend, "robot_ip": address, "gripper_driver": "external"})
+    with pytest.raises(LaunchError, match=r"robot_ip:=: .*needs the controller's address"):
+        check_launch({"backend": backend, "gripper_driver": "external"})
+    # Where the drivers run already only RTDE needs it.
+    running = {"backend": backend, "start_driver": "false"}
+    check_launch({**running, "transport": "script"})
+    with pytest.raises(LaunchError, match="robot_ip"):
+        check_launch(running)
+
+
+def test_a_serial_gripper_is_plugged_in(tmp_path: Path) -> None:
+    port = tmp_path / "ttyUSB0"
+    hardware = {"backend": "hardware", "robot_ip": "10.0.0.2", "gripper_port": str(port)}
+    with pytest.raises(LaunchError, match=f"gripper_port:={port}: there is no such device"):
+        check_launch(hardware)
+    port.touch()
+    check_launch(hardware)
+    with pytest.raises(LaunchError, match="is the button's port as well"):
+        check_launch({**hardware, "button": "serial", "port": str(port)})
+    check_launch({"backend": "hardware", "robot_ip": "10.0.0.2", "gripper_driver": "urcap"})
+    with pytest.raises(LaunchError, match="urcap: needs robot_ip"):
+        check_launch({"gripper_driver": "urcap"})
+    check_launch({"backend": "ursim", "robot_ip": "localhost"})  # fingers that are only calculated need no cable
+
+
+def test_a_replay_names_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch_check, "check_fit", lambda robot, planner: None)
+    with pytest.raises(LaunchError, match="planner:=replay: needs replay:="):
+        check_launch({"planner": "replay"})
+    session = tmp_path / "20260101T000000.000Z_ab12"
+    named = {"planner": "replay", "replay": session.name, "sessions": str(tmp_path)}
+    with pytest.raises(LaunchError, match=f"replay:={session.name}: no session"):
+        check_launch(named)
+    session.mkdir()
+    (session / "journal.jsonl").touch()
+    check_launch(named)
+    check_launch({"planner": "replay", "replay": str(session)})
 
 
 @pytest.mark.parametrize(
