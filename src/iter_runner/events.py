@@ -21,7 +21,8 @@ class EventKind(str, Enum):
     STEP_FINISHED = "step_finished"
     """name, duration"""
     MOVE_FINISHED = "move_finished"
-    """path_hash, duration, position_error (m), orientation_error (rad), commanded_path (file in the session folder)"""
+    """path_hash, duration, position_error (m), orientation_error (rad), commanded_path (file in the session folder),
+    start (commanded or measured), planning_time (where the planner measures it)"""
     GRIPPER_FINISHED = "gripper_finished"
     """action (grasp or release), position, stalled, reached_goal, opening (m)"""
     WAIT_STARTED = "wait_started"

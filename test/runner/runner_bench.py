@@ -78,6 +78,8 @@ class FakeArm:
 class FakePlanner:
     """Goes straight to the goal; ``during`` is called half-way."""
 
+    planning_time = 0.25
+
     def __init__(self) -> None:
         self.starts: list[np.ndarray] = []
         self.during: Callable[[RunControl], None] = lambda control: None

@@ -139,6 +139,7 @@ def test_a_move_keeps_its_path_and_its_error(bench: Bench) -> None:
     assert event.data["path_hash"] == path_hash(positions)
     assert event.data["position_error"] == pytest.approx(0.001)
     assert event.data["orientation_error"] == pytest.approx(0.0)
+    assert event.data["planning_time"] == bench.planner.planning_time
 
 
 def test_a_move_starts_where_the_last_one_commanded_the_arm(bench: Bench) -> None:

@@ -34,10 +34,13 @@ class MoveGoal:
     Attributes:
         flange: (4, 4) pose of the chain's tip (``tool0`` convention of the robot's row) in the chain's base, m.
         options: the move's ``options`` as the plan gives them (speed, time_factor, motion_type, ...).
+        key: the name under which the run keeps the motion, so that another can repeat it: the step's index in the
+            plan's flat list, and behind ``_`` its count where the step moves more than once. Empty outside a run.
     """
 
     flange: NDArray[np.float64]
     options: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
 
 
 def path_hash(positions: Vector) -> str:
@@ -55,6 +58,8 @@ class Planner(ABC):
     """
 
     name: ClassVar[str]
+    SETTINGS: ClassVar[Sequence[str]] = ()
+    """Keyword arguments of the class beside robot, chain and obstacles, which load_planner() passes on."""
     repeats: bool = True
     """Whether the same start and goal give the same path in every process, so that a check can rehearse the run."""
     planning_time: Optional[float] = None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Type
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Type
 
 import yaml
 
 from iter_runner.package import package_folder
-from iter_runner.planners.base import Planner
+from iter_runner.planners.base import Planner, PlannerUnavailable
 
 if TYPE_CHECKING:
     from iter_runner.kinematics import Chain
@@ -31,14 +31,18 @@ def planner_names() -> List[str]:
 
 
 def check_fit(robot: Robot, planner: str) -> None:
-    """Returns if ``planner`` is installed and moves ``robot``.
+    """Returns if ``planner`` moves ``robot`` and what it stands on is installed.
 
     Raises:
-        PlannerError: it is not, or does not; the message lists the planners that do.
+        PlannerError: it does not, or is not; the message lists the planners that do, or says what to install.
     """
     installed = planner_names()
     fitting = [name for name in robot.planners if name in installed]
     if planner in fitting:
+        try:
+            planner_class(planner).check_available()
+        except PlannerUnavailable as error:
+            raise PlannerError(str(error)) from error
         return
     if planner in installed:
         reason = f"planner '{planner}' does not fit robot '{robot.name}'"
@@ -49,7 +53,16 @@ def check_fit(robot: Robot, planner: str) -> None:
     raise PlannerError(f"{reason}: choose one of {', '.join(fitting) or '(none)'}")
 
 
-def load_planner(name: str, robot: Robot, chain: Chain, obstacles: Sequence[Any] = ()) -> Planner:
+def planner_class(name: str) -> Type[Any]:
+    """The class of a planner of config/planners.yaml. Raises KeyError."""
+    module, _, attribute = _rows()[name].partition(":")
+    found: Type[Any] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def load_planner(
+    name: str, robot: Robot, chain: Chain, obstacles: Sequence[Any] = (), settings: Mapping[str, Any] = {}
+) -> Planner:
     """The planner ``name`` for ``robot``.
 
     Args:
@@ -57,14 +70,18 @@ def load_planner(name: str, robot: Robot, chain: Chain, obstacles: Sequence[Any]
         robot: the robot's row.
         chain: from ``robot.base_frame`` to ``robot.tool_frame``.
         obstacles: bodies of iter_runner.kinematics to keep clear of, in the chain's base.
+        settings: what planners take besides, by name; each gets those that its class lists in ``SETTINGS``.
 
     Raises:
-        PlannerError: see :func:`check_fit`.
+        PlannerError: see :func:`check_fit`; or a setting is missing or wrong.
     """
     check_fit(robot, name)
-    module, _, attribute = _rows()[name].partition(":")
-    planner_class: Type[Any] = getattr(importlib.import_module(module), attribute)
-    planner = planner_class(robot, chain, obstacles)
+    chosen = planner_class(name)
+    own = {setting: settings[setting] for setting in chosen.SETTINGS if setting in settings}
+    try:
+        planner = chosen(robot, chain, obstacles, **own)
+    except PlannerUnavailable as error:
+        raise PlannerError(str(error)) from error
     if not isinstance(planner, Planner):
-        raise TypeError(f"{module}:{attribute} of config/planners.yaml is not a Planner")
+        raise TypeError(f"{_rows()[name]} of config/planners.yaml is not a Planner")
     return planner

@@ -203,6 +203,7 @@ class Engine:
         position_error, orientation_error = pose_error(reached, flange)
         self._commanded = np.array(path.positions[-1], dtype=np.float64)
         file = self._keep(path)
+        planning_time = self._rig.planner.planning_time
         self._add(
             EventKind.MOVE_FINISHED,
             {
@@ -212,6 +213,7 @@ class Engine:
                 "orientation_error": orientation_error,
                 "commanded_path": file,
                 "start": "commanded" if is_commanded else "measured",
+                **({} if planning_time is None else {"planning_time": planning_time}),
             },
         )
 
