@@ -1,7 +1,8 @@
-"""The controller's model of a row of the robots' table: its limits, and its closed-form inverse kinematics."""
+"""The controller's model of a row of the robots' table: its limits and its kinematics."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import List, Optional, Sequence
 
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 from iter_runner.kinematics import Chain, ChainError, ClosedFormIK, GeometryError, load_chain
 from iter_runner.kinematics.rotations import inverse
 from iter_runner.kinematics.urdf import Urdf
-from iter_runner.robot.table import Robot
-from iter_runner.sim.controller import ArmModel
+from iter_runner.robot.table import Robot, robot_driver
+from iter_runner.sim.arm_controller import ArmModel
 
 Matrix = NDArray[np.float64]
 
@@ -20,6 +21,9 @@ BASE_FROM_BASE_LINK: Matrix = np.diag([-1.0, -1.0, 1.0, 1.0])
 """A UR controller's own frame, ``base``, is ``base_link`` turned half about z; the matrix is its own inverse."""
 
 TURN = 2.0 * math.pi
+
+DRIVE_RESERVE = 2.0
+"""How much more acceleration the drives have than the row lets planners ask for."""
 
 
 class ClosedFormKinematics:
@@ -52,17 +56,16 @@ class ClosedFormKinematics:
 
 
 def arm_model(robot: Robot, chain: Optional[Chain] = None) -> ArmModel:
-    """The controller's model of a UR's row, with its inverse kinematics where the arm has a closed form.
+    """The controller's model of a row: its limits, and for a UR with a closed form its inverse kinematics.
 
     ``chain`` is the row's chain, where the caller has it already.
     """
     if chain is None:
         chain = load_chain(robot)
-    kinematics: Optional[ClosedFormKinematics]
-    try:
-        kinematics = ClosedFormKinematics(chain)
-    except GeometryError:
-        kinematics = None
+    kinematics: Optional[ClosedFormKinematics] = None
+    if robot_driver(robot).interface == "ur":
+        with contextlib.suppress(GeometryError):
+            kinematics = ClosedFormKinematics(chain)
     return ArmModel(
         joint_names=tuple(chain.joint_names),
         lower=tuple(chain.lower.tolist()),
@@ -70,6 +73,8 @@ def arm_model(robot: Robot, chain: Optional[Chain] = None) -> ArmModel:
         velocity_limits=tuple(chain.velocity_limits.tolist()),
         cycle=1.0 / robot.control_rate,
         kinematics=kinematics,
+        flange=chain.fk,
+        acceleration_limits=tuple(DRIVE_RESERVE * value for value in robot.limits.acceleration),
     )
 
 

@@ -1,33 +1,32 @@
-"""The simulated arm controller: what moves the joints, one cycle at a time. No ROS, no wall time, no threads.
+"""The simulated controller of a UR: what moves the joints, one cycle at a time. No ROS, no wall time, no threads.
 
 A :class:`Controller` is stepped once a cycle. It is either stopped, or runs a program (a generator that is resumed once
-a cycle), or External Control, which follows trajectories. Vectors are plain lists: at six joints they beat arrays.
+a cycle), or External Control, which follows trajectories.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iter_runner.kinematics.rotations import inverse, matrix_to_rotation_vector, rotation_vector_to_matrix
-from iter_runner.sim import trajectory
+from iter_runner.sim.arm_controller import (
+    EXTERNAL_GAIN,
+    EXTERNAL_LOOKAHEAD,
+    PROGRAM_STOP,
+    PROTECTIVE_STOP,
+    ArmController,
+    ArmModel,
+    Happening,
+    Kinematics,
+    Matrix,
+    ProtectiveStop,
+)
 from iter_runner.sim.poses import pose_of
-from iter_runner.sim.trajectory import Following, Goal, Rejected
 
-Matrix = NDArray[np.float64]
-
-# External Control's own servoj (ur_robot_driver, resources/ros_control.urscript).
-EXTERNAL_LOOKAHEAD = 0.03  # s
-EXTERNAL_GAIN = 2000.0
-PROGRAM_STOP = 10.0  # rad/s², where a program ends while the arm still moves
-PROTECTIVE_STOP = 30.0  # rad/s²
-SPEED_MARGIN = 1.01  # a planner may run at the limit itself
-SERVO_MARGIN = 1.1  # and the lag that follows it overshoots by 6 % where its speed steps
 SLIDER_RATE = 5.0  # 1/s, how fast the speed scaling follows the slider
 TURN_RADIUS = 0.3  # m: movel counts a turn of one radian as this much way
 
@@ -58,45 +57,8 @@ class SafetyMode(IntEnum):
     ROBOT_EMERGENCY_STOP = 7
 
 
-class Kinematics(Protocol):
-    """The arm's geometry in the controller's own frame, ``base``."""
-
-    def forward(self, q: Sequence[float]) -> Matrix:
-        """(4, 4) pose of the flange (``tool0``) in ``base``, m, at joints (n,) rad."""
-
-    def inverse(self, flange: Matrix, near: Sequence[float]) -> Optional[List[float]]:
-        """The joints (n,) rad of the solution nearest to ``near``; None where the pose is out of reach."""
-
-
-@dataclass(frozen=True)
-class ArmModel:
-    """What the controller knows of its arm: limits in rad and rad/s, the cycle in s."""
-
-    joint_names: Tuple[str, ...]
-    lower: Tuple[float, ...]
-    upper: Tuple[float, ...]
-    velocity_limits: Tuple[float, ...]
-    cycle: float
-    kinematics: Optional[Kinematics] = None
-
-
-class ProtectiveStop(Exception):
-    """A commanded joint left its limits."""
-
-
 class ProgramError(Exception):
     """A program cannot go on: the controller stops it and logs the message."""
-
-
-class Happening(NamedTuple):
-    """Something that the outside is to be told; ``kind`` says what ``value`` is.
-
-    Kinds: robot_mode, safety_mode, program_running (bool), scaling (float), log ((level, text)), popup (text),
-    output ((pin, on)), trajectory_done ((handle, code, text)), trajectory_cancelled ((handle, text)).
-    """
-
-    kind: str
-    value: Any
 
 
 class Trapezoid:
@@ -126,65 +88,28 @@ class Trapezoid:
         return self.v * (time - 0.5 * self.ramp)
 
 
-class Controller:
-    """One arm. Everything here is to be called between cycles, from one thread.
-
-    Attributes:
-        q: (n,) rad, measured joint positions.
-        v: (n,) rad/s.
-        cycles: cycles since power-on.
-        happenings: what the outside has not been told yet; the caller empties it.
-        motions: motions begun so far: trajectories, movej, movel, speedj, streams of servoj (one each).
-    """
+class Controller(ArmController):
+    """The controller of a UR. Everything here is to be called between cycles, from one thread."""
 
     def __init__(self, model: ArmModel, start: Sequence[float], unlock_delay: float = 0.0) -> None:
-        if len(start) != len(model.joint_names):
-            raise ValueError(f"start: {len(model.joint_names)} joints expected, {len(start)} found")
-        self.model = model
-        self.cycle = model.cycle
+        super().__init__(model, start)
         self.unlock_delay = unlock_delay
-        self.q: List[float] = [float(value) for value in start]
-        self.v: List[float] = [0.0] * len(start)
-        self._zeros = (0.0,) * len(start)
-        self._fastest = tuple(limit * SPEED_MARGIN for limit in model.velocity_limits)
-        self._fastest_servo = tuple(limit * SERVO_MARGIN for limit in model.velocity_limits)
-        self.cycles = 0
-        self.happenings: List[Happening] = []
-        self.motions = 0
-        self.before_motion: Callable[[int], None] = lambda count: None
-        """Called with the count of motions as each one begins: where faults are injected."""
-
         self.robot_mode = RobotMode.RUNNING
         self.safety_mode = SafetyMode.NORMAL
         self.slider = 1.0
-        self.scaling = 1.0
         self.outputs = [False] * 18
         self.tool_offset: Matrix = np.eye(4)
         self.popup: Optional[str] = None
 
         self.external_control = True
-        self.following: Optional[Following] = None
-        self._set_point = list(self.q)
-        self._settled = True
         self.program: Optional[Iterator[None]] = None
         self.program_paused = False
         self._secondary: List[Iterator[None]] = []
-        self._braking = 0.0
         self._stopped_at = 0
         self._streamed_at = -(10**9)
         self._refusal_logged = False
 
     # ---- one cycle ----
-
-    @property
-    def time(self) -> float:
-        """Simulated seconds since power-on."""
-        return self.cycles * self.cycle
-
-    @property
-    def moving(self) -> bool:
-        """Whether any joint moves."""
-        return any(self.v)
 
     @property
     def ready(self) -> bool:
@@ -227,154 +152,19 @@ class Controller:
         self.q = q
         self.v = v
 
-    def _check(self, q: Sequence[float], v: Sequence[float], limits: Optional[Sequence[float]] = None) -> None:
-        model = self.model
-        for j, fastest in enumerate(limits or self._fastest):
-            if not -fastest <= v[j] <= fastest:
-                raise ProtectiveStop(
-                    f"{model.joint_names[j]}: commanded speed {v[j]:.3f} rad/s is beyond the limit of "
-                    f"{model.velocity_limits[j]:.3f} rad/s"
-                )
-            if not model.lower[j] <= q[j] <= model.upper[j]:
-                raise ProtectiveStop(
-                    f"{model.joint_names[j]}: commanded position {q[j]:.4f} rad is outside its limits "
-                    f"{model.lower[j]:.4f} to {model.upper[j]:.4f} rad"
-                )
-
-    def _servo(self, target: Sequence[float], lookahead: float, gain: float) -> None:
-        """One cycle of UR's servoj, as a second-order lag.
-
-        The acceleration is gain * (target - q - lookahead * dq/dt): a ramp is followed ``lookahead`` s late. Integrated
-        backwards in time (Euler), which no pair of lookahead and gain makes unstable.
-        """
-        h = self.cycle
-        pull = h * gain
-        damp = 1.0 / (1.0 + pull * (lookahead + h))
-        q, v = self.q, self.v
-        new_v = [(v[j] + pull * (target[j] - q[j])) * damp for j in range(len(q))]
-        new_q = [q[j] + h * new_v[j] for j in range(len(q))]
-        self._check(new_q, new_v, self._fastest_servo)
-        self.q = new_q
-        self.v = new_v
-
-    def _brake(self, deceleration: float) -> None:
-        """One cycle of slowing down along the present direction; the fastest joint loses ``deceleration`` rad/s²."""
-        fastest = max(map(abs, self.v))
-        slower = fastest - deceleration * self.cycle
-        if slower <= 0.0:
-            self._stand()
-            self._braking = 0.0
-            return
-        share = slower / fastest
-        self.v = [value * share for value in self.v]
-        # Braking may end a little past a limit that the arm came too close to: never the reason for another stop.
-        self.q = [a + value * self.cycle for a, value in zip(self.q, self.v)]
-
-    def _stand(self) -> None:
-        self.v = list(self._zeros)
-        self._set_point = list(self.q)
-        self._settled = True
-
     def _scale(self, wanted: float) -> None:
         change = SLIDER_RATE * self.cycle
         self.scaling += min(max(wanted - self.scaling, -change), change)
         if abs(self.scaling - wanted) < 1e-12:
             self.scaling = wanted
-        self.happenings.append(Happening("scaling", self.scaling))
+        self._tell("scaling", self.scaling)
 
-    def _begin_motion(self) -> None:
-        self.motions += 1
-        self.before_motion(self.motions)
+    # ---- External Control ----
 
-    def log(self, level: str, text: str) -> None:
-        """A line for the controller's log."""
-        self.happenings.append(Happening("log", (level, text)))
-
-    # ---- External Control and its trajectories ----
-
-    def send_goal(self, goal: Goal, handle: Any) -> Optional[Any]:
-        """Begins to follow a trajectory, in the place of the present one; the replaced goal's handle, or None.
-
-        Raises:
-            Rejected: as a real joint_trajectory_controller refuses it; nothing has changed.
-        """
+    def _refusal(self) -> str:
         if not (self.external_control and self.ready) or self._braking:
-            raise Rejected(trajectory.INVALID_GOAL, "Can't accept new action goals. Controller is not running.")
-        present, velocity = self._set_point, list(self._zeros)
-        if self.following is not None:
-            velocity = self.following.desired_velocity
-        following = trajectory.accept(goal, handle, self.model.joint_names, present, velocity)
-        replaced = None if self.following is None else self.following.handle
-        self.following = following
-        self._settled = False
-        self._begin_motion()
-        return replaced
-
-    def cancel_goal(self, handle: Any) -> bool:
-        """Holds the arm where the trajectory has brought its set point; whether ``handle`` was being followed."""
-        if self.following is None or self.following.handle is not handle:
-            return False
-        self.following = None
-        return True
-
-    def _follow(self) -> None:
-        run = self.following
-        if run is None:
-            if not self._settled:
-                self._servo(self._set_point, EXTERNAL_LOOKAHEAD, EXTERNAL_GAIN)
-                error = max(abs(a - b) for a, b in zip(self.q, self._set_point))
-                if error < 1e-9 and max(map(abs, self.v)) < 1e-7:
-                    self.q = list(self._set_point)
-                    self._stand()
-            return
-        at_end = run.advance(self.cycle * self.scaling)
-        desired = run.desired
-        speeds = run.desired_velocity
-        scaling = self.scaling
-        self._check(desired, speeds if scaling == 1.0 else [value * scaling for value in speeds])
-        self._set_point = desired
-        q = self.q
-        if not at_end:
-            for j, allowed in enumerate(run.path_tolerance):
-                if allowed and abs(desired[j] - q[j]) > allowed:
-                    self._violated(run, trajectory.PATH_TOLERANCE_VIOLATED, j, desired[j] - q[j], allowed)
-                    return
-        self._servo(desired, EXTERNAL_LOOKAHEAD, EXTERNAL_GAIN)
-        if at_end:
-            self._check_goal(run)
-
-    def _check_goal(self, run: Following) -> None:
-        off = -1
-        for j, allowed in enumerate(run.goal_tolerance):
-            if allowed and abs(run.desired[j] - self.q[j]) > allowed:
-                off = j
-                break
-            if run.goal_velocity[j] and abs(self.v[j]) > run.goal_velocity[j]:
-                off = j
-                break
-        if off < 0:
-            self.following = None
-            self._tell("trajectory_done", (run.handle, trajectory.SUCCESSFUL, ""))
-            return
-        run.late += self.cycle
-        if run.late > run.grace:
-            error = run.desired[off] - self.q[off]
-            self._violated(run, trajectory.GOAL_TOLERANCE_VIOLATED, off, error, run.goal_tolerance[off])
-
-    def _violated(self, run: Following, code: int, joint: int, error: float, allowed: float) -> None:
-        word = "Path" if code == trajectory.PATH_TOLERANCE_VIOLATED else "Goal"
-        text = f"{word} state tolerances failed: {self.model.joint_names[joint]} is {error:.4f} rad off, "
-        self.following = None
-        self._set_point = list(self.q)
-        self._tell("trajectory_done", (run.handle, code, text + f"at most {allowed:.4f} rad expected."))
-
-    def _tell(self, kind: str, value: Any) -> None:
-        self.happenings.append(Happening(kind, value))
-
-    def _drop_goal(self, text: str) -> None:
-        if self.following is not None:
-            self._tell("trajectory_cancelled", (self.following.handle, text))
-            self.following = None
+            return "Can't accept new action goals. Controller is not running."
+        return ""
 
     def _stop_external_control(self, text: str) -> None:
         if self.external_control:
@@ -390,10 +180,7 @@ class Controller:
             return False, f"Safety mode is {self.safety_mode.name}, NORMAL expected: unlock the stop first."
         self._drop_program()
         if not self.external_control:
-            # An arm that still moves is caught where its lag behind a target at rest ends.
-            self._braking = 0.0
-            self._set_point = [a + EXTERNAL_LOOKAHEAD * b for a, b in zip(self.q, self.v)]
-            self._settled = False
+            self._catch()
             self.external_control = True
             self._tell("program_running", True)
         return True, "Successfully resent robot program."
@@ -705,3 +492,20 @@ class Controller:
         if mode != self.robot_mode:
             self.robot_mode = mode
             self._tell("robot_mode", mode)
+
+
+__all__ = [
+    "EXTERNAL_GAIN",
+    "EXTERNAL_LOOKAHEAD",
+    "PROGRAM_STOP",
+    "PROTECTIVE_STOP",
+    "ArmModel",
+    "Controller",
+    "Happening",
+    "Kinematics",
+    "ProgramError",
+    "ProtectiveStop",
+    "RobotMode",
+    "SafetyMode",
+    "Trapezoid",
+]

@@ -11,7 +11,7 @@ class FaultError(Exception):
 
 
 class FaultKind(NamedTuple):
-    """``counted``: its ``@`` is a count from 1; else a time. ``lasting``: it may have a duration."""
+    """``counted``: its ``@`` is a count from 1; else a time. ``lasting``: it may have a duration, counted or in s."""
 
     counted: bool
     lasting: bool
@@ -24,11 +24,17 @@ KINDS: Dict[str, FaultKind] = {
     "stale_joint_states": FaultKind(False, True, "from that simulated time on nothing is published (for so many s)"),
     "driver_dies": FaultKind(False, False, "at that simulated time the process exits without a goodbye"),
     "gripper_stuck": FaultKind(True, False, "the n-th gripper command moves nothing and is aborted"),
+    "short_trajectory": FaultKind(
+        True, True, "the n-th trajectory (and as many as its duration says) ends at 90 % of its way and reports success"
+    ),
 }
 
 
 class Fault(NamedTuple):
-    """A fault to come: ``at`` is its count or time (s), None for at once (the next one of its kind)."""
+    """A fault to come: ``at`` is its count or time (s), None for at once (the next one of its kind).
+
+    ``duration`` is in s, without end where the text names none; of a counted one how many in a row, 1 without a word.
+    """
 
     name: str
     at: Optional[float] = None
@@ -57,13 +63,28 @@ def _parse(text: str) -> Fault:
             raise FaultError(f"fault '{text}': after @ a count from 1 expected, '{moment}' found")
         if at is None or at < 0:
             raise FaultError(f"fault '{text}': after @ a time in s expected, '{moment}' found")
-    duration: Optional[float] = math.inf
+    duration: Optional[float] = 1.0 if kind.counted and kind.lasting else math.inf
     if colon:
-        duration = _number(length.strip())
-        if not kind.lasting or duration is None or duration <= 0:
-            lasting = ", ".join(name for name, kind in KINDS.items() if kind.lasting)
-            raise FaultError(f"fault '{text}': a duration in s after : is for {lasting}; '{length}' found")
-    return Fault(name, at, math.inf if duration is None else duration)
+        duration = _duration(kind, length.strip())
+        if duration is None:
+            counts = ", ".join(name for name, kind in KINDS.items() if kind.lasting and kind.counted)
+            times = ", ".join(name for name, kind in KINDS.items() if kind.lasting and not kind.counted)
+            raise FaultError(
+                f"fault '{text}': a duration in s after : is for {times}, a count or 'all' for {counts}; "
+                f"'{length}' found"
+            )
+    return Fault(name, at, duration)
+
+
+def _duration(kind: FaultKind, text: str) -> Optional[float]:
+    if not kind.lasting:
+        return None
+    if kind.counted and text == "all":
+        return math.inf
+    value = _number(text)
+    if value is None or value <= 0 or (kind.counted and value != int(value)):
+        return None
+    return value
 
 
 def _number(text: str) -> Optional[float]:

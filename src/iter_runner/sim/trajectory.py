@@ -7,7 +7,7 @@ The manners (what is refused, how a new trajectory joins the present motion, whi
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 SUCCESSFUL = 0
 INVALID_GOAL = -1
@@ -21,6 +21,9 @@ PATH_TOLERANCE = 0.2  # rad
 GOAL_TOLERANCE = 0.1  # rad
 STOPPED_VELOCITY = 0.05  # rad/s
 GOAL_TIME = 0.6  # s
+
+LENGTH_SAMPLES = 20  # of a segment, for the length of its way
+STOP_RAMP = 0.25  # s of a trajectory in which one that ends on its way slows down; takes twice as long
 
 
 class Rejected(Exception):
@@ -122,6 +125,25 @@ class Following:
         self.segment = Segment(points[0], points[1])
         self.desired: List[float] = list(points[0].positions)
         self.desired_velocity: List[float] = [0.0] * len(self.desired)
+        self._stop: Optional[float] = None
+        self._slowing = 0.0
+
+    def stop_at(self, share: float) -> None:
+        """Makes it end where ``share`` of its way (the length in joint space) is behind, as if that were its end."""
+        way = [(self.points[0].time, 0.0)]
+        before: Sequence[float] = self.points[0].positions
+        for start, end in zip(self.points, self.points[1:]):
+            segment = Segment(start, end)
+            for k in range(1, LENGTH_SAMPLES + 1):
+                time = start.time + (end.time - start.time) * k / LENGTH_SAMPLES
+                here, _ = segment.sample(time)
+                way.append((time, way[-1][1] + math.dist(before, here)))
+                before = here
+        wanted = share * way[-1][1]
+        after = next((i for i in range(1, len(way)) if way[i][1] >= wanted), len(way) - 1)
+        (t0, s0), (t1, s1) = way[after - 1], way[after]
+        self._stop = t1 if s1 <= s0 else t0 + (t1 - t0) * (wanted - s0) / (s1 - s0)
+        self._slowing = min(STOP_RAMP, 0.5 * (self._stop - self.points[0].time))
 
     @property
     def end(self) -> float:
@@ -130,6 +152,24 @@ class Following:
 
     def advance(self, step: float) -> bool:
         """Moves on by ``step`` s and samples; whether the last waypoint has been reached."""
+        if self._stop is not None:
+            return self._advance_to_stop(step)
+        return self._advance(step)
+
+    def _advance_to_stop(self, step: float) -> bool:
+        """The same, with a clock that slows down evenly and stands at the stop: so the path is kept."""
+        assert self._stop is not None
+        left = self._stop - self.time
+        rate = 1.0 if left >= self._slowing else math.sqrt(max(left, 0.0) / self._slowing)
+        if rate * step < left - 1e-9:
+            self._advance(rate * step)
+            self.desired_velocity = [rate * value for value in self.desired_velocity]
+            return False
+        self._advance(left)
+        self.desired_velocity = [0.0] * len(self.desired)
+        return True
+
+    def _advance(self, step: float) -> bool:
         self.time += step
         if self.time < self.points[0].time:
             return False
