@@ -109,7 +109,7 @@ class ArmController:
         """Called with the count of motions as each one begins: where faults are injected."""
         self.trajectories = 0
         self.stops_short: Callable[[int], bool] = lambda count: False
-        """Called with the count of trajectories as each one begins: whether it is to end on the way, and say nothing."""
+        """Called with the count of trajectories as each one begins: whether it is to end on the way and report success."""
         self.scaling = 1.0
         self.following: Optional[Following] = None
         self._set_point = list(self.q)

@@ -1,4 +1,4 @@
-"""The simulated controller of a Kinova arm, as kinova-ros makes use of it: trajectories, and joint velocities in a queue."""
+"""The simulated controller of a Kinova arm, as kinova-ros uses it: trajectories, and joint velocities in a queue."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class KinovaController(PlainController):
     """See the module.
 
     A joint velocity lasts for :data:`VELOCITY_PERIOD`, and velocities are carried out one after another: who sends them
-    faster fills a queue that the arm goes on with afterwards. Where the queue is empty the arm slows down as hard as its
-    drives can. Speeds are cut off at the joints' limits, and so is the way.
+    faster fills a queue that the arm goes on with afterwards. Where the queue is empty the arm slows down as hard as
+    its drives can. Speeds are cut off at the joints' limits, and so is the way.
 
     Attributes:
         enabled: False from ``stop`` to ``start``: the arm refuses everything.
