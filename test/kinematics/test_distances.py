@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import iter_core
-from iter_runner.kinematics import Box, Capsule, Obstacles, Sphere, clearance, load_chain, path_clearance
+from iter_runner.kinematics import Box, Capsule, Cylinder, Obstacles, Sphere, clearance, load_chain, path_clearance
 from iter_runner.kinematics.obstacles import collision_bodies
 from iter_runner.kinematics.rotations import pose, rotation_vector_to_matrix
 
@@ -122,3 +122,28 @@ def test_pairs_leave_out_neighbours_and_keep_hand_against_arm(name: str) -> None
     chain.collision_bodies = None
     fewer = {(chain.capsules[i].link, chain.capsules[j].link) for i, j in collision_bodies(chain).pairs}
     assert pairs - fewer == {("upper_arm_link", "robotiq_85_base_link")}
+
+
+def test_a_cylinder_is_kept_clear_of_on_all_sides_and_moves_as_one() -> None:
+    chain = load_chain("ur5")
+    q = np.array([0.0, -1.8, 2.0, -1.7707963, -1.5707963, 0.0])
+    centre = chain.fk(q)[:3, 3]
+    radius, length = 0.05, 0.2
+    for angle in np.linspace(0.0, np.pi, 9):
+        pose = np.eye(4)
+        pose[:3, 3] = centre + 0.4 * np.array([np.cos(angle), np.sin(angle), 0.0])
+        cylinder = Obstacles([Cylinder("can", pose, radius, length)])
+        inner = Capsule("can", pose[:3, 3] + [0, 0, 0.05], pose[:3, 3] - [0, 0, 0.05], radius)
+        found, least = clearance(chain, q, cylinder), clearance(chain, q, [inner])
+        assert found.b == "can"
+        assert found.distance <= least.distance + 1e-9
+    cylinder.move("can", np.eye(4) + np.array([[0, 0, 0, 5.0]] + 3 * [[0, 0, 0, 0]]))
+    assert clearance(chain, q, cylinder).distance <= clearance(chain, q).distance + 1e-9
+    assert not clearance(chain, q, cylinder).with_obstacle
+    cylinder.add(Box("can", np.eye(4), (0.1, 0.1, 0.1)))
+    cylinder.add(Cylinder("can", pose, radius, length))
+    cylinder.remove("can")
+    assert len(cylinder) == 0
+    assert clearance(chain, q, cylinder).distance == clearance(chain, q).distance
+    with pytest.raises(ValueError, match="can"):
+        cylinder.add(Cylinder("can", pose, -0.1, 0.2))

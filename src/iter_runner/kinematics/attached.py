@@ -28,6 +28,8 @@ SINK = 0.002
 """m that a carried body may sink into what it is put down on: a plan's heights and a grasp are no more exact."""
 LINE_RADIUS = 4.0
 """Radius of the capsules that fill a face, in gaps: thicker ones leave more of its rim, thinner ones are many."""
+CARRIERS = 64
+"""Chains with something on the tip that a chain remembers: what bodies may touch is not quickly known."""
 SHAPES = ("box", "sphere", "cylinder")
 
 
@@ -61,20 +63,36 @@ def carrying(chain: Chain, attached: Sequence[AttachedBody]) -> Chain:
     """
     if not attached:
         return chain
+    key = tuple((body.name, *_numbers(body), body.shape, *body.touch_links) for body in attached)
+    if key not in chain.carriers:
+        if len(chain.carriers) >= CARRIERS:
+            chain.carriers.clear()
+        chain.carriers[key] = _carrying(chain, attached)
+    return chain.carriers[key]
+
+
+def _carrying(chain: Chain, attached: Sequence[AttachedBody]) -> Chain:
     carrier = copy.copy(chain)
     carrier.collision_bodies = None
+    carrier.carriers = {}
     carrier.capsules = list(chain.capsules)
     carrier.collision_ignore = list(chain.collision_ignore)
     for body in attached:
-        pose = chain.tip_pose @ _checked(body.pose, (4, 4), f"the pose of '{body.name}'")
-        size = _checked(body.size, (3,), f"the size of '{body.name}'")
-        if np.any(size <= 0.0):
-            raise ValueError(f"the size of '{body.name}': sides above 0 expected, found {size.tolist()}")
-        for start, end, radius in filling(size, body.shape):
+        pose = chain.tip_pose @ np.asarray(body.pose, dtype=np.float64)
+        for start, end, radius in filling(body.size, body.shape):
             start, end = (pose[:3, :3] @ point + pose[:3, 3] for point in (start, end))
             carrier.capsules.append(LinkCapsule(body.name, len(chain), start, end, radius))
         carrier.collision_ignore += [(body.name, link) for link in body.touch_links]
     return carrier
+
+
+def _numbers(body: AttachedBody) -> List[float]:
+    """The pose's and the size's numbers, checked."""
+    pose = _checked(body.pose, (4, 4), f"the pose of '{body.name}'")
+    size = _checked(body.size, (3,), f"the size of '{body.name}'")
+    if np.any(size <= 0.0):
+        raise ValueError(f"the size of '{body.name}': sides above 0 expected, found {size.tolist()}")
+    return [*pose.ravel().tolist(), *size.tolist()]
 
 
 def gap(size: ArrayLike, shape: str = "box") -> float:

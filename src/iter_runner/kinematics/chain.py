@@ -87,6 +87,7 @@ class Chain:
         self.collision_ignore = [(str(a), str(b)) for a, b in collision_ignore]
         self.objectives: Dict[str, float] = dict(objectives or {})
         self.collision_bodies: Any = None  # made when first asked for, see obstacles.collision_bodies()
+        self.carriers: Dict[Any, Chain] = {}  # see attached.carrying()
         self.core = iter_core.Chain(
             [(row.origin, row.axis, row.prismatic, row.lower, row.upper, row.velocity) for row in rows], tip_pose
         )
