@@ -14,6 +14,7 @@ from iter_runner.planners.inverse import refine
 from iter_runner.planners.options import MoveOptions, read_options
 from iter_runner.planners.routes import Route, Router
 from iter_runner.robot.arm import Arm, JointPath, Servo, Vector
+from iter_runner.robot.joint_paths import steps_between
 from iter_runner.run_control import Fault, RunControl
 
 if TYPE_CHECKING:
@@ -182,11 +183,13 @@ class RelaxedIKPlanner(Planner):
                     break
                 # After the last target it is held, until the arm, which lags, is there.
                 period = self._period / (pace * max(arm.speed_scaling, 0.01))
-                servo.send(sent[-1], period)
-                deadline += period
-                if clock.now() > deadline - self._period / 2:  # late: ticks move on, none is skipped or hurried
-                    deadline = clock.now() + period
-                control.sleep_until(deadline - GRAIN)
+                before = sent[-1] if target is None else sent[-2]
+                for step, lasts in steps_between(before, sent[-1], period, servo.fixed_period):
+                    servo.send(step, lasts)
+                    deadline += lasts
+                    if clock.now() > deadline - self._period / 2:  # late: ticks move on, none is skipped or hurried
+                        deadline = clock.now() + lasts
+                    control.sleep_until(deadline - GRAIN)
                 if control.paused:
                     pace = max(0.0, pace - 1.0 / SLOW_TICKS)
                     if pace < 0.5 / SLOW_TICKS or target is None:

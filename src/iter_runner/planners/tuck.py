@@ -10,6 +10,7 @@ import numpy as np
 from iter_runner.kinematics import contact_on_way
 from iter_runner.planners.profile import straight
 from iter_runner.robot.arm import JointPath, Vector
+from iter_runner.robot.joint_paths import nearest_turns
 
 if TYPE_CHECKING:
     from iter_runner.kinematics import Chain
@@ -26,8 +27,7 @@ def nearest_turn(tuck: Vector, measured: Vector, continuous: Sequence[bool]) -> 
     A joint with limits goes to the very angle of its row: on another turn the cables hang differently, and a later
     motion would not be the same.
     """
-    turns = np.round((measured - tuck) / (2.0 * np.pi)) * 2.0 * np.pi
-    return np.where(np.asarray(continuous, dtype=bool), tuck + turns, tuck)
+    return nearest_turns(tuck, measured, continuous)
 
 
 def straight_way(start: Vector, end: Vector) -> Vector:

@@ -42,7 +42,13 @@ class JointPath:
 
 
 class Servo(Protocol):
-    """A transport of streamed joint targets: the script topic, a controller-side loop, joint velocities."""
+    """A transport of streamed joint targets: the script topic, a controller-side loop, joint velocities.
+
+    Attributes:
+        fixed_period: s between targets where the driver takes no other pace; None: every target has its own.
+    """
+
+    fixed_period: Optional[float]
 
     def start(self) -> None:
         """Takes the arm over for streaming."""

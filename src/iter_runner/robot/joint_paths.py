@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Iterator, Optional, Sequence, Tuple
+
 import numpy as np
 
 from iter_runner.robot.arm import JointPath, Vector
 
 SOFT_START = 0.4
 """Seconds over which the resumed path comes up to its speed."""
+REJOIN_SPEED = 0.5
+"""rad/s of the fastest joint at most on the way back to a path that the arm stands off."""
 
 
 def central_velocities(path: JointPath) -> Vector:
@@ -19,6 +23,22 @@ def central_velocities(path: JointPath) -> Vector:
     if len(path.times) > 2:
         velocities[1:-1] = (path.positions[2:] - path.positions[:-2]) / (path.times[2:] - path.times[:-2])[:, None]
     return velocities
+
+
+def steps_between(
+    before: Vector, target: Vector, period: float, fixed_period: Optional[float]
+) -> Iterator[Tuple[Vector, float]]:
+    """Streamed targets (n,) rad, each with its period, that lead from ``before`` to ``target`` in ``period`` s.
+
+    One; or, for a transport with a ``fixed_period``, as many on the straight way as fill ``period``.
+    """
+    if fixed_period is None:
+        yield target, period
+        return
+    count = max(1, round(period / fixed_period))
+    for index in range(1, count):
+        yield before + index / count * (target - before), fixed_period
+    yield target, fixed_period
 
 
 def closest_time(path: JointPath, positions: Vector) -> float:
@@ -33,11 +53,35 @@ def closest_time(path: JointPath, positions: Vector) -> float:
     return float(path.times[segment] + along[segment] * (path.times[segment + 1] - path.times[segment]))
 
 
+def in_turns_of(path: JointPath, positions: Vector, continuous: Sequence[bool]) -> Vector:
+    """``positions`` (n,) rad with every continuous joint on the full turn on which ``path`` passes it closest."""
+    turned = nearest_turns(positions, path.positions, continuous)
+    closest: Vector = turned[int(np.argmin(np.linalg.norm(turned - path.positions, axis=1)))]
+    return closest
+
+
+def distance_from(path: JointPath, positions: Vector) -> float:
+    """How far ``positions`` (n,) rad are from the closest place on ``path``, rad (Euclidean in joint space)."""
+    moment = closest_time(path, positions)
+    here = np.array([np.interp(moment, path.times, column) for column in path.positions.T])
+    return float(np.linalg.norm(here - positions))
+
+
+def nearest_turns(positions: Vector, reference: Vector, continuous: Sequence[bool]) -> Vector:
+    """``positions`` (n,) rad with every continuous joint on the full turn that is nearest to ``reference`` (…, n) rad.
+
+    ``continuous`` (n,) says which joints are: a driver may count their turns from another zero than a plan does.
+    """
+    turns = np.round((reference - positions) / (2.0 * np.pi)) * 2.0 * np.pi
+    return np.where(np.asarray(continuous, dtype=bool), positions + turns, positions)
+
+
 def remaining_path(path: JointPath, positions: Vector) -> JointPath:
     """What is left of ``path`` for an arm that was stopped on it at ``positions`` (n,) rad, from standstill.
 
     The same joint path from the point closest to ``positions`` on; time runs slower at first (by a quadratic ramp of
-    :data:`SOFT_START`), because the path's own speed there is not zero.
+    :data:`SOFT_START`), because the path's own speed there is not zero. An arm off the path comes back to it by
+    :data:`REJOIN_SPEED` at most.
     """
     begin = closest_time(path, positions)
     times = path.times[path.times > begin + 1e-6]
@@ -48,4 +92,5 @@ def remaining_path(path: JointPath, positions: Vector) -> JointPath:
     # phase(t) = t²/(2·ramp) until t = ramp, then t - ramp/2.
     stretched = np.where(phase < SOFT_START / 2, np.sqrt(2 * SOFT_START * phase), phase + SOFT_START / 2)
     rest = path.positions[-len(times) :]
+    stretched += max(0.0, float(np.max(np.abs(rest[0] - positions))) / REJOIN_SPEED - stretched[0])
     return JointPath(np.vstack([positions, rest]), np.concatenate([[0.0], stretched]))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type
+from typing import Any, Callable, ClassVar, Dict, List, Optional, Sequence, Tuple, Type
 from urllib.parse import urlparse
 
 import actionlib
@@ -20,17 +21,17 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from iter_runner.clock import Clock, MonotonicClock
+from iter_runner.kinematics.urdf import UrdfJoint, read_urdf
 from iter_runner.robot.arm import JointPath, JointReading, Servo, Vector
-from iter_runner.robot.joint_paths import central_velocities, remaining_path
+from iter_runner.robot.joint_paths import central_velocities, distance_from, in_turns_of, nearest_turns, remaining_path
 from iter_runner.robot.ros_action import ActionCall, connected
-from iter_runner.robot.table import Robot, robot_driver
+from iter_runner.robot.table import Robot, robot_driver, robot_urdf
 from iter_runner.robot.transport import check_transport
 from iter_runner.run_control import Fault, RunControl
 
-STALE_AGE = 0.1
-"""Seconds without a joint state after which the arm is not to be trusted (12 cycles of a CB3)."""
 SIMULATED_STALE_AGE = 0.5
-"""The same on a simulated clock, which may run many times faster than messages travel."""
+"""Seconds without a joint state after which the arm is not to be trusted, on a simulated clock: it may run many times
+faster than messages travel."""
 SIMULATED_STALE_WALL = 0.5
 """Seconds of wall time that have to pass as well on a simulated clock."""
 LOST_WALL = 3.0
@@ -43,6 +44,21 @@ STANDSTILL = 0.002
 
 UNLOCKING = 1.0
 """Seconds of wall time that a cleared stop may take to show in the driver's modes."""
+
+SHORT = 0.001
+"""rad: a joint that stands farther from a trajectory's end, when the driver calls it done, gets the rest of it."""
+FAR_SHORT = 0.005
+"""rad: as far off after :data:`SHORT_TRIES` it is a fault; what is between is left to who judges the tool's pose."""
+SHORT_TRIES = 3
+"""How often the rest of a trajectory is sent that the driver called done before its end."""
+SETTLING = 0.3
+"""Seconds that a standing arm is given to come closer when its driver calls the trajectory done."""
+SIMULATED_SETTLING = 2.0
+"""The same on a simulated clock, where that news may overtake those of where the arm is by far."""
+RESTLESS = 2.0
+"""Seconds after which an arm that never comes to rest is judged where it is."""
+OFF_PATH = 0.2
+"""rad: an arm that stands farther from its path was moved by something else, and does not go back by itself."""
 
 
 # FollowJointTrajectory error code → (fault code, what it means).
@@ -72,8 +88,15 @@ def trajectory_goal(joint_names: Sequence[str], path: JointPath) -> FollowJointT
     return goal
 
 
+def _stands(reading: JointReading) -> bool:
+    return bool(np.max(np.abs(reading.velocities)) < STANDSTILL)
+
+
 class RosArm:
     """See :class:`iter_runner.robot.arm.Arm`. What a maker's driver has of its own is in the classes derived from it.
+
+    Attributes:
+        stale_age: s without a joint state after which the arm is not to be trusted.
 
     Args:
         robot: the robot's row.
@@ -82,12 +105,17 @@ class RosArm:
             driver. May be set later.
     """
 
+    stale_age: ClassVar[float] = 0.1
+
     def __init__(self, robot: Robot, clock: Clock, report_fault: Optional[Callable[[Fault], None]] = None) -> None:
         self.joint_names: Sequence[str] = tuple(robot.joints)
         self.report_fault = report_fault
         self.speed_scaling = 1.0
         self._robot = robot
         self._driver = driver = robot_driver(robot)
+        joints = read_urdf(robot_urdf(robot)).joints
+        self._joints: List[UrdfJoint] = [joints[name] for name in robot.joints]
+        self._continuous = [joint.kind == "continuous" for joint in self._joints]
         self._clock = clock
         self._hardware = isinstance(clock, MonotonicClock)
         self._reading: Optional[JointReading] = None
@@ -123,6 +151,10 @@ class RosArm:
 
     def _before_trajectory(self, control: RunControl) -> None:
         """Whatever the trajectory controller needs before it takes a goal; raises Fault, Stopped."""
+
+    def _advice(self) -> str:
+        """What a person may do about an arm that does not obey, though nothing says why."""
+        return "look at the arm"
 
     def script(self, program: str) -> None:
         """See :class:`iter_runner.robot.arm.Arm`."""
@@ -178,7 +210,7 @@ class RosArm:
         wall_age = time.monotonic() - self._received
         age = self._clock.now() - reading.time
         if self._hardware:
-            stale = age > STALE_AGE
+            stale = age > self.stale_age
         else:
             stale = (age > SIMULATED_STALE_AGE and wall_age > SIMULATED_STALE_WALL) or wall_age > LOST_WALL
         if not stale:
@@ -299,19 +331,84 @@ class RosArm:
                 raise fault
 
     def follow(self, path: JointPath, control: RunControl) -> None:
-        """See :class:`iter_runner.robot.arm.Arm`. While the run is paused the arm stands; then the rest follows."""
+        """See :class:`iter_runner.robot.arm.Arm`.
+
+        While the run is paused the arm stands; then the rest follows. Drivers are known to call a trajectory done that
+        they ended early: the arm is measured, and the rest sent as well.
+
+        Raises:
+            Fault(short_trajectory): it still stands short of the end after :data:`SHORT_TRIES` of that.
+            Fault(path_tolerance): it stands somewhere else altogether.
+        """
+        end = path.positions[-1]
+        begun, tries, off = False, 0, math.inf
         try:
-            rest = path
             while True:
                 self._wait(lambda: not control.paused, control)
+                rest = self._rest(path) if begun else path
+                begun = True
                 self._before_trajectory(control)
-                if self._run_trajectory(rest, control):
+                expected = self._clock.now() + float(rest.times[-1])
+                if not self._run_trajectory(rest, control):
+                    self.wait_for_reading(_stands, control)
+                    continue
+                at_rest = self._settle(end, expected, control)
+                before, off = off, float(np.max(np.abs(self._missing_to(end))))
+                # Where the rest brings it no closer, and it is close, that is as exact as the arm is.
+                if off <= SHORT or (off <= FAR_SHORT and (tries == SHORT_TRIES or off > 0.8 * before)):
                     return
-                self.wait_for_reading(lambda reading: bool(np.max(np.abs(reading.velocities)) < STANDSTILL), control)
-                rest = remaining_path(path, self.reading().positions)
+                if tries == SHORT_TRIES or not at_rest:
+                    raise self._short_fault(end, tries)
+                tries += 1
+                rospy.logwarn(
+                    f"{self._robot.name}: the driver called the trajectory done {off:.3f} rad off its end: the rest "
+                    f"follows ({tries} of {SHORT_TRIES})"
+                )
         except BaseException:
             self.halt()
             raise
+
+    def _missing_to(self, end: Vector) -> Vector:
+        """How far (n,) rad the arm is measured from ``end`` (n,) rad."""
+        return end - nearest_turns(self.reading().positions, end, self._continuous)
+
+    def _rest(self, path: JointPath) -> JointPath:
+        """What is left of ``path`` from where the arm is measured; raises Fault(path_tolerance)."""
+        here = in_turns_of(path, self.reading().positions, self._continuous)
+        off = distance_from(path, here)
+        if off > OFF_PATH:
+            raise Fault(
+                "path_tolerance",
+                f"{self._robot.name}: the arm stands {off:.2f} rad off the trajectory that it was sent: was it moved "
+                "by hand, or by another node? When it may move, resume (it goes on from where it stands), or stop",
+            )
+        return remaining_path(path, here)
+
+    def _settle(self, end: Vector, expected: float, control: RunControl) -> bool:
+        """Returns when the arm stands at ``end`` (n,) rad, or stands short of it for long enough to be believed.
+
+        ``expected`` is when, on the study clock, it was to be there, s. By the readings' own time: the news that a
+        trajectory is over may overtake those of where the arm is. False where it never came to rest.
+        """
+        judged = max(expected, self._clock.now()) + (SETTLING if self._hardware else SIMULATED_SETTLING)
+
+        def settled(reading: JointReading) -> bool:
+            there = float(np.max(np.abs(end - nearest_turns(reading.positions, end, self._continuous)))) <= SHORT
+            return (_stands(reading) and (there or reading.time > judged)) or reading.time > judged + RESTLESS
+
+        self.wait_for_reading(settled, control)
+        return _stands(self.reading())
+
+    def _short_fault(self, end: Vector, tries: int) -> Fault:
+        off = np.abs(self._missing_to(end))
+        joint = int(np.argmax(off))
+        return Fault(
+            "short_trajectory",
+            f"{self._robot.name}: the driver calls the trajectory done, but {self.joint_names[joint]} is "
+            f"{off[joint]:.3f} rad ({math.degrees(off[joint]):.1f} degrees) off its end (expected within "
+            f"{FAR_SHORT:g} rad) after the rest of the way was sent {tries} times: {self._advice()}, or start "
+            "the driver again, then resume",
+        )
 
     def _run_trajectory(self, path: JointPath, control: RunControl) -> bool:
         """Runs one goal; True when it is done, False when a pause cut it short."""
@@ -345,7 +442,7 @@ class RosArm:
         elif call.state == GoalStatus.ABORTED:
             code, meaning = "trajectory_aborted", "the controller aborted the trajectory"
         detail = f" ({text})" if text else ""
-        return Fault(code, f"{self._robot.name}: {meaning}{detail}; look at the arm, then resume or stop")
+        return Fault(code, f"{self._robot.name}: {meaning}{detail}: {self._advice()}, then resume or stop")
 
     def halt(self) -> None:
         """See :class:`iter_runner.robot.arm.Arm`."""

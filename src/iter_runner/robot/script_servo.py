@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Optional
 
 from iter_runner.robot.arm import Vector
 from iter_runner.robot.urscript import STOP, servoj
@@ -19,6 +19,8 @@ class ScriptServo:
         lookahead_time: of servoj, s (0.03 to 0.2): the arm lags the target by it.
         gain: of servoj (100 to 2000).
     """
+
+    fixed_period: Optional[float] = None
 
     def __init__(self, send_script: Callable[[str], None], lookahead_time: float, gain: float) -> None:
         self._send_script = send_script

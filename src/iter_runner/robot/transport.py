@@ -7,6 +7,9 @@ from typing import Optional
 
 from iter_runner.robot.table import Robot, RobotError
 
+JOINT_VELOCITY = "joint_velocity"
+JOINT_VELOCITY_RATE = 100.0
+"""Hz, no more and no less: Kinova's driver queues what comes faster, and the arm goes on by it after the stream."""
 RTDE = "rtde"
 RTDE_MODULE = "rtde_control"
 """What the package ur-rtde installs."""
@@ -27,6 +30,11 @@ def check_transport(robot: Robot, transport: str = "", robot_ip: Optional[str] =
     if chosen not in robot.transports:
         raise RobotError(
             f"transport '{chosen}' does not fit robot '{robot.name}': choose one of {', '.join(robot.transports)}"
+        )
+    if chosen == JOINT_VELOCITY and robot.stream_rate != JOINT_VELOCITY_RATE:
+        raise RobotError(
+            f"transport '{chosen}' takes a message {JOINT_VELOCITY_RATE:g} times a second, but robot '{robot.name}' "
+            f"has stream_rate {robot.stream_rate:g}: set it to {JOINT_VELOCITY_RATE:g} in {robot.source}"
         )
     if chosen == RTDE:
         if robot_ip == "":
