@@ -1,42 +1,57 @@
-"""The embedded simulator: a workcell with a UR arm and its gripper, behind the names and types of their real drivers.
+"""The embedded simulator: a workcell with an arm and its gripper, behind the names and types of their real drivers.
 
 Parameters:
-    ~robot (str, ur5): a row of config/robots/ whose driver is ``ur``, or the path of such a YAML file.
+    ~robot (str, ur5): a row of config/robots/, or the path of such a YAML file.
     ~rate (float, 1.0): simulated seconds in a real one; 0: as many as there can be.
     ~start (list of float, the tuck pose turned by +-0.3 rad): joints at power-on, rad, in the row's order.
     ~faults (str, ""): what is to go wrong, e.g. ``protective_stop@3,stale_joint_states@5.0:2``; docs/simulator.md.
     ~unlock_delay (float, 0.0): s before a protective stop can be unlocked; real controllers want 5.
     ~finger_speed (float, 0.1): m/s of opening.
+    ~gripper (bool, true): serve the gripper's action; false where another node drives it, whose joint states on
+        /joint_states the simulated fingers then follow.
     ~resume_clock (float, 0.0): s, where /clock begins; the node itself keeps it, for its successor.
 
 Publishes: /clock, /simulator/objects (iter_runner/Scene, latched), /simulator/markers
     (visualization_msgs/MarkerArray, latched), and the driver's topics; docs/simulator.md lists them.
-Subscribes: /runner/scene (iter_runner/Scene), /simulator/inject_fault (std_msgs/String), and the driver's topics.
+Subscribes: /runner/scene (iter_runner/Scene), /simulator/inject_fault (std_msgs/String), and the driver's topics;
+    /joint_states (sensor_msgs/JointState) where ~gripper is false.
 Services and actions: the drivers'.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import signal
 import sys
 import threading
 import time
-from typing import Any, List
+from typing import Any, Dict, List, Tuple, Type
 
 import rospy
 
 from iter_runner.kinematics.urdf import read_urdf
 from iter_runner.robot.table import Robot, RobotError, load_robot, robot_driver, robot_gripper, robot_urdf
+from iter_runner.sim.arm_controller import ArmModel
 from iter_runner.sim.arm_model import arm_model
-from iter_runner.sim.controller import ArmModel
-from iter_runner.sim.faults import FaultError, parse_faults
+from iter_runner.sim.faults import Fault, FaultError, parse_faults
 from iter_runner.sim.hand import HandModel
+from iter_runner.sim.kinova_controller import KinovaController
+from iter_runner.sim.plain_controller import PlainController
+from iter_runner.sim.ros_control_face import RosControlFace
 from iter_runner.sim.ros_face import FASTEST, RosFace
-from iter_runner.sim.workcell import Workcell
+from iter_runner.sim.ros_kinova_face import KinovaFace
+from iter_runner.sim.ros_ur_face import URFace
+from iter_runner.sim.workcell import Cell, Workcell
 
 START_OFFSETS = (0.3, 0.2, -0.3, 0.2, -0.3, 0.3)
 """rad, from the tuck pose to where the arm stands at power-on: initialize_joints has something to do."""
+
+OTHERS: Dict[str, Tuple[Type[PlainController], Type[RosFace[Any]]]] = {
+    "kinova": (KinovaController, KinovaFace),
+    "ros_control": (PlainController, RosControlFace),
+}
+"""What simulates the arms that are no UR, by their driver's interface."""
 
 
 class ParameterError(Exception):
@@ -50,8 +65,17 @@ def _number(name: str, default: float, lowest: float) -> float:
     return float(value)
 
 
+def _default_start(robot: Robot, model: ArmModel) -> List[float]:
+    """Some way from the tuck pose, away from a limit that is near."""
+    start = []
+    for tuck, offset, lower, upper in zip(robot.tuck, itertools.cycle(START_OFFSETS), model.lower, model.upper):
+        turned = tuck + offset if lower <= tuck + offset <= upper else tuck - offset
+        start.append(min(max(turned, lower), upper))
+    return start
+
+
 def _start(robot: Robot, model: ArmModel) -> List[float]:
-    default = [tuck + offset for tuck, offset in zip(robot.tuck, START_OFFSETS)]
+    default = _default_start(robot, model)
     start: Any = rospy.get_param("~start", default)
     numbers = isinstance(start, list) and all(
         isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) for value in start
@@ -64,12 +88,9 @@ def _start(robot: Robot, model: ArmModel) -> List[float]:
     return [float(value) for value in start]
 
 
-def _make_face() -> RosFace:
+def _make_face() -> RosFace[Any]:
     robot = load_robot(str(rospy.get_param("~robot", "ur5")))
-    if robot.driver != "ur":
-        raise ParameterError(
-            f"~robot: the embedded simulator speaks for the driver 'ur'; {robot.name} has '{robot.driver}'"
-        )
+    driver = robot_driver(robot)
     gripper = robot_gripper(robot)
     hand = HandModel(
         gripper.position_open,
@@ -79,20 +100,22 @@ def _make_face() -> RosFace:
         _number("finger_speed", 0.1, 0.001),
     )
     model = arm_model(robot)
-    cell = Workcell(
-        model,
-        hand,
-        gripper.tip_offset,
-        _start(robot, model),
-        parse_faults(str(rospy.get_param("~faults", ""))),
-        _number("unlock_delay", 0.0, 0.0),
-    )
+    start = _start(robot, model)
+    faults: List[Fault] = parse_faults(str(rospy.get_param("~faults", "")))
+    unlock_delay = _number("unlock_delay", 0.0, 0.0)
+    serves_gripper = rospy.get_param("~gripper", True)
+    if not isinstance(serves_gripper, bool):
+        raise ParameterError(f"~gripper: true or false expected, {serves_gripper!r} found")
     rate = _number("rate", 1.0, 0.0)
     begin = math.ceil(_number("resume_clock", 0.0, 0.0))
-    return RosFace(cell, robot, robot_driver(robot), gripper, read_urdf(robot_urdf(robot)), rate, begin)
+    names = (robot, driver, gripper, read_urdf(robot_urdf(robot)), rate, begin, serves_gripper)
+    if driver.interface == "ur":
+        return URFace(Workcell(model, hand, gripper.tip_offset, start, faults, unlock_delay), *names)
+    controller, face = OTHERS[driver.interface]
+    return face(Cell(controller(model, start), hand, gripper.tip_offset, faults), *names)
 
 
-def _keep_clock(face: RosFace) -> None:
+def _keep_clock(face: RosFace[Any]) -> None:
     """Writes down where /clock may go on: time must not run backwards for the others when this node is started again.
 
     It is ahead of the present by more than the clock gains until the next note.

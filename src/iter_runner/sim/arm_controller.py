@@ -87,7 +87,7 @@ class ArmController:
         cycles: cycles since power-on.
         happenings: what the outside has not been told yet; the caller empties it.
         motions: motions begun so far: trajectories, moves of the controller's own, streams (one each).
-        trajectories: trajectories accepted so far.
+        trajectories: goals accepted so far.
         following: the trajectory under way.
         scaling: of the speed of trajectories, 0 to 1.
     """
@@ -109,7 +109,7 @@ class ArmController:
         """Called with the count of motions as each one begins: where faults are injected."""
         self.trajectories = 0
         self.stops_short: Callable[[int], bool] = lambda count: False
-        """Called with the count of trajectories as each one begins: whether it is to end on the way and report success."""
+        """Called with the count of trajectories as each one begins: whether it is to end before its way does."""
         self.scaling = 1.0
         self.following: Optional[Following] = None
         self._set_point = list(self.q)
@@ -153,6 +153,11 @@ class ArmController:
                     f"{model.joint_names[j]}: commanded position {q[j]:.4f} rad is outside its limits "
                     f"{model.lower[j]:.4f} to {model.upper[j]:.4f} rad"
                 )
+
+    def _allowed(self, q: List[float], v: Sequence[float]) -> List[float]:
+        """The set point (n,) rad that a trajectory's next point, with its speeds (n,) rad/s, makes."""
+        self._check(q, v)
+        return q
 
     def _servo(self, target: Sequence[float], lookahead: float, gain: float) -> None:
         """One cycle of UR's servoj, as a second-order lag.
@@ -217,13 +222,7 @@ class ArmController:
         Raises:
             Rejected: as a real joint_trajectory_controller refuses it; nothing has changed.
         """
-        refusal = self._refusal()
-        if refusal:
-            raise Rejected(trajectory.INVALID_GOAL, refusal)
-        present, velocity = self._set_point, list(self._zeros)
-        if self.following is not None:
-            velocity = self.following.desired_velocity
-        following = trajectory.accept(goal, handle, self.model.joint_names, present, velocity)
+        following = self._accept(goal, handle)
         replaced = None if self.following is None else self.following.handle
         self.trajectories += 1
         if self.stops_short(self.trajectories):
@@ -232,6 +231,13 @@ class ArmController:
         self._settled = False
         self._begin_motion()
         return replaced
+
+    def _accept(self, goal: Goal, handle: Any) -> Following:
+        refusal = self._refusal()
+        if refusal:
+            raise Rejected(trajectory.INVALID_GOAL, refusal)
+        velocity = list(self._zeros) if self.following is None else self.following.desired_velocity
+        return trajectory.accept(goal, handle, self.model.joint_names, self._set_point, velocity)
 
     def cancel_goal(self, handle: Any) -> bool:
         """Holds the arm where the trajectory has brought its set point; whether ``handle`` was being followed."""
@@ -254,15 +260,14 @@ class ArmController:
         desired = run.desired
         speeds = run.desired_velocity
         scaling = self.scaling
-        self._check(desired, speeds if scaling == 1.0 else [value * scaling for value in speeds])
-        self._set_point = desired
+        self._set_point = self._allowed(desired, speeds if scaling == 1.0 else [value * scaling for value in speeds])
         q = self.q
         if not at_end:
             for j, allowed in enumerate(run.path_tolerance):
                 if allowed and abs(desired[j] - q[j]) > allowed:
                     self._violated(run, trajectory.PATH_TOLERANCE_VIOLATED, j, desired[j] - q[j], allowed)
                     return
-        self._servo(desired, EXTERNAL_LOOKAHEAD, EXTERNAL_GAIN)
+        self._servo(self._set_point, EXTERNAL_LOOKAHEAD, EXTERNAL_GAIN)
         if at_end:
             self._check_goal(run)
 

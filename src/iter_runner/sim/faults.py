@@ -63,16 +63,17 @@ def _parse(text: str) -> Fault:
             raise FaultError(f"fault '{text}': after @ a count from 1 expected, '{moment}' found")
         if at is None or at < 0:
             raise FaultError(f"fault '{text}': after @ a time in s expected, '{moment}' found")
-    duration: Optional[float] = 1.0 if kind.counted and kind.lasting else math.inf
+    duration = 1.0 if kind.counted and kind.lasting else math.inf
     if colon:
-        duration = _duration(kind, length.strip())
-        if duration is None:
+        given = _duration(kind, length.strip())
+        if given is None:
             counts = ", ".join(name for name, kind in KINDS.items() if kind.lasting and kind.counted)
             times = ", ".join(name for name, kind in KINDS.items() if kind.lasting and not kind.counted)
             raise FaultError(
                 f"fault '{text}': a duration in s after : is for {times}, a count or 'all' for {counts}; "
                 f"'{length}' found"
             )
+        duration = given
     return Fault(name, at, duration)
 
 

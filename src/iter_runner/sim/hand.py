@@ -8,6 +8,9 @@ from typing import Any, Callable, List, NamedTuple, Optional
 FINGER_SPEED = 0.1
 """m/s of opening; a Robotiq 2F-85 does 0.02 to 0.15."""
 
+STILL = 1e-4
+"""m of opening between two reports of fingers that somebody else drives, below which they stand."""
+
 
 @dataclass(frozen=True)
 class HandModel:
@@ -79,6 +82,7 @@ class Hand:
         self._target: Optional[float] = None
         self._effort = 0.0
         self._handle: Any = None
+        self._closing = False
         self._stop: Optional[float] = None
         """The position at which an object stops the fingers."""
 
@@ -123,6 +127,27 @@ class Hand:
             return False
         self._end()
         return True
+
+    def follow(self, position: float) -> None:
+        """The fingers are at ``position`` rad, as whoever drives them says; what that means for what lies between them.
+
+        They have closed on it where they come to its width, or stop on the way to it, and let go of it where they open.
+        """
+        before = self.opening
+        self.position = position
+        if self.opening > before + STILL:
+            self._closing, self._stop = False, None
+            self._opened()
+        elif self.opening < before - STILL:
+            if not self._closing:
+                self._closing, width = True, self._width_between()
+                self._stop = None if width is None else self.model.position_of(width)
+            if self._stop is not None and self.opening <= self.model.opening_of(self._stop) + STILL:
+                self._closing, self._stop = False, None
+                self._closed_on()
+        elif self._closing:
+            self._closing, self._stop = False, None
+            self._closed_on()
 
     def _end(self) -> None:
         self._target, self._handle, self.velocity = None, None, 0.0

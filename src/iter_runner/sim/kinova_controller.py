@@ -12,8 +12,6 @@ from iter_runner.sim.trajectory import Goal, Point
 
 VELOCITY_PERIOD = 0.01
 """s for which the arm carries a joint velocity out, before it takes the next one from the queue."""
-NEW_STREAM = 0.25
-"""s without a velocity after which the next one begins a new motion."""
 HOME_SHARE = 0.5
 """Of the joints' limits, what the arm goes home with."""
 
@@ -36,7 +34,6 @@ class KinovaController(PlainController):
         self._wanted: Tuple[float, ...] = self._zeros
         self._left = 0.0
         self._streaming = False
-        self._streamed_at = -(10**9)
         self._refusal_logged = False
         accelerations = model.acceleration_limits or tuple(4.0 for _ in start)
         self._changes = tuple(value * self.cycle for value in accelerations)
@@ -57,9 +54,7 @@ class KinovaController(PlainController):
             return False
         self._refusal_logged = False
         self._drop_goal("joint velocities took the arm over")
-        if self.cycles - self._streamed_at > NEW_STREAM / self.cycle:
-            self._begin_motion()
-        self._streamed_at = self.cycles
+        self._streamed()
         limits = self.model.velocity_limits
         self._queue.append(tuple(min(max(speed, -limit), limit) for speed, limit in zip(speeds, limits)))
         self._streaming = True

@@ -1,8 +1,6 @@
-"""The embedded workcell behind the names and types of ur_robot_driver and of a gripper's driver.
+"""The embedded cell behind what all drivers of arms have on the ROS graph: joint states, trajectories, a gripper.
 
-One thread steps the cell, publishes and paces; callbacks of other threads only put what came into its inbox. Joint
-states and the clock, thousands of messages a second in a fast simulation, are packed by hand and written to the
-subscribers' sockets directly: rospy's own way costs a thread and two context switches for each message and subscriber.
+One thread steps the cell, publishes and paces; callbacks of other threads only put what came into its inbox.
 """
 
 from __future__ import annotations
@@ -13,11 +11,10 @@ import struct
 import sys
 import threading
 import time
-import warnings
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Generic, List, Optional
 
 import rospy
 from actionlib import ActionServer
@@ -31,44 +28,25 @@ from control_msgs.msg import (
     GripperCommandFeedback,
     GripperCommandResult,
 )
-from geometry_msgs.msg import WrenchStamped
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, Float64, String
-from std_srvs.srv import Trigger, TriggerResponse
-from trajectory_msgs.msg import JointTrajectoryPoint
-from ur_dashboard_msgs.msg import RobotMode, SafetyMode
-from ur_dashboard_msgs.srv import (
-    GetRobotMode,
-    GetRobotModeResponse,
-    GetSafetyMode,
-    GetSafetyModeResponse,
-    IsProgramRunning,
-    IsProgramRunningResponse,
-)
-from ur_msgs.srv import (
-    SetIO,
-    SetIORequest,
-    SetIOResponse,
-    SetPayload,
-    SetPayloadResponse,
-    SetSpeedSliderFraction,
-    SetSpeedSliderFractionResponse,
-)
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from visualization_msgs.msg import MarkerArray
 
 from iter_runner.kinematics.urdf import Urdf
 from iter_runner.msg import Scene
 from iter_runner.robot.table import Driver, GripperRow, Robot
 from iter_runner.sim import trajectory
-from iter_runner.sim.controller import Happening, ProgramError
+from iter_runner.sim.arm_controller import Happening
 from iter_runner.sim.faults import FaultError, parse_faults
 from iter_runner.sim.lock_step import LockStep
+from iter_runner.sim.ros_direct import DirectPublisher, JointStatePacker
 from iter_runner.sim.ros_scene import bodies_of, markers_of, scene_of
 from iter_runner.sim.trajectory import Goal, Point, Rejected, Tolerance
-from iter_runner.sim.urscript import CompileError
-from iter_runner.sim.workcell import Workcell
+from iter_runner.sim.workcell import Cell, ControllerT
 
+JOINT_STATES = "/joint_states"  # where robot_state_publisher and its like look for those of the whole robot
 CLOCK_PERIOD = 0.008  # s between messages on /clock
 GRIPPER_PERIOD = 0.04  # s between joint states of the fingers
 SLOW_PERIOD = 0.1  # s between feedback, held objects' poses and wrenches
@@ -80,77 +58,10 @@ SLEEP_WALL = 0.0005  # s ahead of the wall before it pays to sleep
 ANSWER_WALL = 10.0  # s that a service call waits for the simulation
 
 
-class DirectPublisher:
-    """Publishes packed messages of one type straight to the subscribers' sockets, never blocking.
+class RosFace(Generic[ControllerT]):
+    """Serves one cell on the ROS graph. Make it after ``rospy.init_node(..., disable_rostime=True)``.
 
-    A subscriber that does not read loses messages, whole ones, as with a publisher's full queue.
-    """
-
-    def __init__(self, topic: str, message_class: type) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # no queue: rospy starts no thread for a connection
-            self._publisher = rospy.Publisher(topic, message_class, tcp_nodelay=True, queue_size=None)
-        self._rest: Dict[Any, bytes] = {}
-
-    def write(self, data: bytes) -> None:
-        """Writes one message with its length in front to every subscriber."""
-        for connection in self._publisher.impl.connections or ():  # None once rospy has shut down
-            sock = connection.socket
-            if sock is None:
-                continue
-            try:
-                rest = self._rest.pop(connection, None) if self._rest else None
-                if rest is not None and not self._send(connection, sock, rest):
-                    continue
-                self._send(connection, sock, data)
-            except OSError:
-                self._publisher.impl.remove_connection(connection)
-
-    def _send(self, connection: Any, sock: Any, data: bytes) -> bool:
-        """Whether all of it went out; what is left of a message that was begun goes first next time."""
-        try:
-            sent = sock.send(data, _DO_NOT_WAIT)
-        except BlockingIOError:
-            return False
-        if sent < len(data):
-            self._rest[connection] = data[sent:]
-            return False
-        return True
-
-
-_DO_NOT_WAIT = 0x40 | 0x4000  # MSG_DONTWAIT | MSG_NOSIGNAL on Linux
-
-
-def _string(text: str) -> bytes:
-    data = text.encode()
-    return struct.pack("<I", len(data)) + data
-
-
-class JointStatePacker:
-    """Packs sensor_msgs/JointState of always the same joints; see the message's definition for the layout."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        n = len(names)
-        head = _string("") + struct.pack("<I", n) + b"".join(_string(name) for name in names)
-        self._format = struct.Struct(f"<4I{len(head)}sI{n}dI{n}dI{n}d")
-        self._head = head
-        self._length = self._format.size - 4
-        self._n = n
-        self._zeros = (0.0,) * n
-        self._sequence = 0
-
-    def pack(self, nanoseconds: int, positions: Sequence[float], velocities: Sequence[float]) -> bytes:
-        """The message with its length in front, as TCPROS sends it; efforts are 0."""
-        self._sequence += 1
-        seconds, rest = divmod(nanoseconds, 1_000_000_000)
-        n = self._n
-        return self._format.pack(
-            self._length, self._sequence, seconds, rest, self._head, n, *positions, n, *velocities, n, *self._zeros
-        )
-
-
-class RosFace:
-    """Serves one workcell on the ROS graph. Make it after ``rospy.init_node(..., disable_rostime=True)``.
+    What all drivers have is here; what one has of its own is in the classes derived from this one.
 
     Args:
         cell: what is simulated.
@@ -158,23 +69,29 @@ class RosFace:
         urdf: the robot's description, for the frames of scenes.
         rate: simulated seconds in a real one; 0 for as many as there can be.
         begin: s on /clock at power-on, a whole number.
+        serve_gripper: False where another node drives the gripper: then the fingers are where its joint states on
+            /joint_states say.
     """
 
     def __init__(
         self,
-        cell: Workcell,
+        cell: Cell[ControllerT],
         robot: Robot,
         driver: Driver,
         gripper: GripperRow,
         urdf: Urdf,
         rate: float = 1.0,
         begin: int = 0,
+        serve_gripper: bool = True,
     ) -> None:
         self.cell = cell
         self._begin_ns = begin * 1_000_000_000
         self.rate = rate
         self._robot = robot
+        self._driver = driver
+        self._gripper = gripper
         self._urdf = urdf
+        self._serves_gripper = serve_gripper
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         controller = cell.controller
         self._cycle_ns = round(controller.cycle * 1e9)
@@ -182,23 +99,29 @@ class RosFace:
         self._gripper_every = max(1, round(GRIPPER_PERIOD / controller.cycle))
         self._slow_every = max(1, round(SLOW_PERIOD / controller.cycle))
         self._lock_step = LockStep(self._clock_every)
-        self._trajectories: Dict[str, ServerGoalHandle] = {}
+        self._trajectories: Dict[Any, ServerGoalHandle] = {}
         self._grips: Dict[str, ServerGoalHandle] = {}
         self._shown = -1
         self._markers_shown = 0
         self._status_at = 0.0
 
-        names = controller.model.joint_names
-        self._order = sorted(range(len(names)), key=lambda j: names[j])
-        self._arm_packer = JointStatePacker([names[j] for j in self._order])
-        self._finger_packer = JointStatePacker(gripper.joints)
-        self._fingers = len(gripper.joints)  # all driven ones stand at the hand's position
         self._clock_format = struct.Struct("<3I")
         self._joint_states = DirectPublisher(driver.topic("joint_states"), JointState)
         self._clock = DirectPublisher("/clock", Clock)
         self._set_time()
-        self._advertise(driver)
-        self._serve(driver)
+        self._begin_joint_states()
+        self._objects = latched("/simulator/objects", Scene)
+        self._markers = latched("/simulator/markers", MarkerArray)
+        self._objects.publish(scene_of([], robot.base_frame))
+        self._subscribers = [
+            self._on("/simulator/inject_fault", String, lambda message: self._inject(message.data)),
+            self._on("/runner/scene", Scene, self._scene),
+        ]
+        if not serve_gripper:
+            self._joint_states.skip_own()
+            self._subscribers.append(rospy.Subscriber(JOINT_STATES, JointState, self._on_fingers, tcp_nodelay=True))
+        self._services: List[rospy.Service] = []
+        self._advertise()
 
         # Status is published by the loop: actionlib's own timer would wake with every message on the clock.
         rospy.set_param("~actionlib_status_frequency", 0.0)
@@ -209,80 +132,54 @@ class RosFace:
             lambda goal: self._inbox.put(partial(self._trajectory_cancel, goal)),
             auto_start=False,
         )
-        self._gripper_server = ActionServer(
-            gripper.action,
-            GripperCommandAction,
-            lambda goal: self._inbox.put(partial(self._gripper_goal, goal)),
-            lambda goal: self._inbox.put(partial(self._gripper_cancel, goal)),
-            auto_start=False,
-        )
-        for server in (self._trajectory_server, self._gripper_server):
+        self._servers = [self._trajectory_server]
+        if serve_gripper:
+            self._servers.append(
+                ActionServer(
+                    gripper.action,
+                    GripperCommandAction,
+                    lambda goal: self._inbox.put(partial(self._gripper_goal, goal)),
+                    lambda goal: self._inbox.put(partial(self._gripper_cancel, goal)),
+                    auto_start=False,
+                )
+            )
+        for server in self._servers:
             server.start()
             # How long a goal that has ended stays in the status, on a clock that may run many times faster than the
             # result travels: a client that saw the status without its goal first would call the goal lost.
             server.status_list_timeout = rospy.Duration.from_sec(STATUS_KEPT_WALL * (rate if rate > 0 else FASTEST))
 
-    # ---- the names on the graph ----
+    # ---- what a driver has of its own ----
 
-    def _advertise(self, driver: Driver) -> None:
-        def latched(topic: str, message_class: type) -> rospy.Publisher:
-            return rospy.Publisher(topic, message_class, queue_size=10, latch=True, tcp_nodelay=True)
+    def _advertise(self) -> None:
+        """Its topics and services."""
 
+    def _begin_joint_states(self) -> None:
+        """Sets up how :meth:`_publish_joint_states` packs them: as joint_state_controller does, alphabetically."""
+        names = self.cell.controller.model.joint_names
+        self._order = sorted(range(len(names)), key=lambda j: names[j])
+        self._arm_packer = JointStatePacker([names[j] for j in self._order])
+        self._finger_packer = JointStatePacker(self._gripper.joints)
+        self._fingers = len(self._gripper.joints)  # all driven ones stand at the hand's position
+
+    def _publish_joint_states(self, cycles: int, nanoseconds: int) -> None:
+        """The arm's every cycle, the fingers' in messages of their own."""
         controller = self.cell.controller
-        self._publishers = {
-            "robot_mode": latched(driver.topic("robot_mode"), RobotMode),
-            "safety_mode": latched(driver.topic("safety_mode"), SafetyMode),
-            "program_running": latched(driver.topic("robot_program_running"), Bool),
-            "scaling": latched(driver.topic("speed_scaling_factor"), Float64),
-        }
-        self._objects = latched("/simulator/objects", Scene)
-        self._markers = latched("/simulator/markers", MarkerArray)
-        self._wrench = rospy.Publisher(driver.topic("wrench"), WrenchStamped, queue_size=1)
-        self._publishers["robot_mode"].publish(RobotMode(mode=controller.robot_mode))
-        self._publishers["safety_mode"].publish(SafetyMode(mode=controller.safety_mode))
-        self._publishers["program_running"].publish(Bool(data=controller.external_control))
-        self._publishers["scaling"].publish(Float64(data=controller.scaling))
-        self._objects.publish(scene_of([], self._robot.base_frame))
-        topics = [(driver.topic("script_command"), self._script), ("/simulator/inject_fault", self._inject)]
-        self._subscribers = [
-            rospy.Subscriber(
-                topic, String, lambda message, act=act: self._inbox.put(partial(act, message.data)), tcp_nodelay=True
-            )
-            for topic, act in topics
-        ]
-        self._subscribers.append(
-            rospy.Subscriber("/runner/scene", Scene, lambda message: self._inbox.put(partial(self._scene, message)))
+        q, v, order = controller.q, controller.v, self._order
+        data = self._arm_packer.pack(nanoseconds, [q[j] for j in order], [v[j] for j in order])
+        self._joint_states.write(data)
+        if cycles % self._gripper_every == 0 and self._serves_gripper:
+            self._joint_states.write(self._packed_fingers(nanoseconds))
+
+    def _packed_fingers(self, nanoseconds: int) -> bytes:
+        hand, count = self.cell.hand, self._fingers
+        return self._finger_packer.pack(nanoseconds, (hand.position,) * count, (hand.velocity,) * count)
+
+    def _on(self, topic: str, message_class: type, act: Callable[[Any], None]) -> rospy.Subscriber:
+        """Has the loop call ``act`` with every message."""
+        return rospy.Subscriber(
+            topic, message_class, lambda message: self._inbox.put(partial(act, message)), tcp_nodelay=True
         )
-
-    def _serve(self, driver: Driver) -> None:
-        controller = self.cell.controller
-        actions: Dict[str, Callable[[], Tuple[bool, str]]] = {
-            "resend_robot_program": self._resend,
-            "zero_ftsensor": lambda: (True, "Zeroed"),
-            "power_on": controller.power_on,
-            "power_off": controller.power_off,
-            "brake_release": controller.brake_release,
-            "play": controller.play,
-            "pause": controller.pause,
-            "stop": controller.stop,
-            "unlock_protective_stop": controller.unlock_protective_stop,
-            "close_safety_popup": self._close_popup,
-            "restart_safety": controller.restart_safety,
-        }
-        self._services = [
-            rospy.Service(driver.service(purpose), Trigger, partial(self._trigger, act))
-            for purpose, act in actions.items()
-        ]
-        dashboard = driver.service("play").rsplit("/", 1)[0]
-        self._services += [
-            rospy.Service(f"{dashboard}/close_popup", Trigger, partial(self._trigger, self._close_popup)),
-            rospy.Service(driver.service("set_speed_slider"), SetSpeedSliderFraction, self._set_speed_slider),
-            rospy.Service(driver.service("set_io"), SetIO, self._set_io),
-            rospy.Service(driver.service("set_payload"), SetPayload, lambda _: SetPayloadResponse(success=True)),
-            rospy.Service(f"{dashboard}/get_robot_mode", GetRobotMode, self._get_robot_mode),
-            rospy.Service(f"{dashboard}/get_safety_mode", GetSafetyMode, self._get_safety_mode),
-            rospy.Service(f"{dashboard}/program_running", IsProgramRunning, self._is_program_running),
-        ]
 
     # ---- services: run by the loop, answered by rospy's thread ----
 
@@ -295,69 +192,7 @@ class RosFace:
         except FutureTimeout:
             return otherwise
 
-    def _trigger(self, act: Callable[[], Tuple[bool, str]], _request: Any) -> TriggerResponse:
-        success, message = self._ask(act, (False, "the simulation stands still"))
-        return TriggerResponse(success=success, message=message)
-
-    def _resend(self) -> Tuple[bool, str]:
-        self._lock_step.other_came()
-        return self.cell.controller.start_external_control()
-
-    def _close_popup(self) -> Tuple[bool, str]:
-        self.cell.controller.popup = None
-        return True, "closing popup"
-
-    def _set_speed_slider(self, request: Any) -> SetSpeedSliderFractionResponse:
-        fraction = request.speed_slider_fraction
-        if not 0.01 <= fraction <= 1.0:
-            rospy.logerr("speed slider: 0.01 to 1 expected, %s found", fraction)
-            return SetSpeedSliderFractionResponse(success=False)
-
-        def act() -> bool:
-            self.cell.controller.slider = fraction
-            return True
-
-        return SetSpeedSliderFractionResponse(success=self._ask(act, False))
-
-    def _set_io(self, request: SetIORequest) -> SetIOResponse:
-        def act() -> bool:
-            if request.fun == SetIORequest.FUN_SET_DIGITAL_OUT:
-                try:
-                    self.cell.controller.set_output(request.pin, request.state != 0.0)
-                except ProgramError as error:
-                    rospy.logerr("set_io: %s", error)
-                    return False
-            return SetIORequest.FUN_SET_DIGITAL_OUT <= request.fun <= SetIORequest.FUN_SET_TOOL_VOLTAGE
-
-        return SetIOResponse(success=self._ask(act, False))
-
-    def _get_robot_mode(self, _request: Any) -> GetRobotModeResponse:
-        mode = self.cell.controller.robot_mode
-        return GetRobotModeResponse(robot_mode=RobotMode(mode=mode), answer=f"Robotmode: {mode.name}", success=True)
-
-    def _get_safety_mode(self, _request: Any) -> GetSafetyModeResponse:
-        mode = self.cell.controller.safety_mode
-        return GetSafetyModeResponse(safety_mode=SafetyMode(mode=mode), answer=f"Safetymode: {mode.name}", success=True)
-
-    def _is_program_running(self, _request: Any) -> IsProgramRunningResponse:
-        controller = self.cell.controller
-        running = controller.external_control or (controller.program is not None and not controller.program_paused)
-        answer = f"Program running: {str(running).lower()}"
-        return IsProgramRunningResponse(answer=answer, program_running=running, success=True)
-
     # ---- what comes in, called by the loop ----
-
-    def _script(self, text: str) -> None:
-        try:
-            lasts = self.cell.run_script(text, CLOCK_PERIOD)
-        except CompileError as error:
-            rospy.logerr("Script refused: %s", error)
-            return
-        if lasts > 0.0:
-            controller = self.cell.controller
-            self._lock_step.target_came(controller.cycles, lasts / controller.cycle)
-        else:
-            self._lock_step.other_came()
 
     def _inject(self, text: str) -> None:
         try:
@@ -378,7 +213,7 @@ class RosFace:
             return
         key = handle.get_goal_id().id
         try:
-            replaced = self.cell.controller.send_goal(_goal_of(handle.get_goal(), self._now()), key)
+            replaced = self.cell.controller.send_goal(goal_of(handle.get_goal(), self._now()), key)
         except Rejected as error:
             rospy.logerr("Trajectory refused: %s", error)
             result = FollowJointTrajectoryResult(error_code=error.code, error_string=str(error))
@@ -425,6 +260,13 @@ class RosFace:
             position=self.cell.hand.position, effort=effort, stalled=stalled, reached_goal=reached
         )
 
+    def _on_fingers(self, message: JointState) -> None:
+        """Joint states, the hand's among them; in rospy's thread."""
+        for name, position in zip(message.name, message.position):
+            if name == self._gripper.joints[0]:
+                self._inbox.put(partial(self.cell.hand.follow, position))
+                return
+
     # ---- what goes out ----
 
     def _now(self) -> rospy.Time:
@@ -440,13 +282,7 @@ class RosFace:
         cycles = controller.cycles
         nanoseconds = self._begin_ns + cycles * self._cycle_ns
         if not cell.stale:
-            q, v, order = controller.q, controller.v, self._order
-            data = self._arm_packer.pack(nanoseconds, [q[j] for j in order], [v[j] for j in order])
-            self._joint_states.write(data)
-            if cycles % self._gripper_every == 0:
-                hand = cell.hand
-                position, velocity = (hand.position,) * self._fingers, (hand.velocity,) * self._fingers
-                self._joint_states.write(self._finger_packer.pack(nanoseconds, position, velocity))
+            self._publish_joint_states(cycles, nanoseconds)
         if cycles % self._clock_every == 0:
             self._set_time()
             self._clock.write(self._clock_format.pack(8, *divmod(nanoseconds, 1_000_000_000)))
@@ -461,26 +297,16 @@ class RosFace:
 
     def _tell(self, happening: Happening) -> None:
         kind, value = happening
-        if kind == "robot_mode":
-            self._publishers[kind].publish(RobotMode(mode=value))
-        elif kind == "safety_mode":
-            self._publishers[kind].publish(SafetyMode(mode=value))
-        elif kind == "program_running":
-            self._publishers[kind].publish(Bool(data=value))
-        elif kind == "scaling":
-            self._publishers[kind].publish(Float64(data=value))
-        elif kind == "log":
+        if kind == "log":
             level, text = value
             (rospy.logerr if level == "error" else rospy.loginfo)("%s", text)
-        elif kind == "popup":
-            rospy.logwarn("Popup: %s", value)
-        elif kind == "output":
-            rospy.loginfo("Digital output %d is %s", value[0], "on" if value[1] else "off")
         elif kind == "trajectory_cancelled":
             self._cancelled(*value)
         elif kind == "trajectory_done":
             key, code, text = value
-            handle = self._trajectories.pop(key)
+            handle = self._trajectories.pop(key, None)
+            if handle is None:  # nobody waits for it
+                return
             result = FollowJointTrajectoryResult(error_code=code, error_string=text)
             if code == trajectory.SUCCESSFUL:
                 handle.set_succeeded(result)
@@ -510,15 +336,11 @@ class RosFace:
             feedback = GripperCommandFeedback(result.position, result.effort, result.stalled, result.reached_goal)
             self._grips[cell.hand.handle].publish_feedback(feedback)
         self._publish_objects()
-        if self._wrench.get_num_connections():
-            message = WrenchStamped()
-            message.header.stamp, message.header.frame_id = self._now(), self._robot.tool_frame
-            self._wrench.publish(message)
         now = time.monotonic()
         if now > self._status_at + STATUS_WALL:
             self._status_at = now
-            self._trajectory_server.publish_status()
-            self._gripper_server.publish_status()
+            for server in self._servers:
+                server.publish_status()
 
     def _publish_objects(self) -> None:
         world = self.cell.world
@@ -607,19 +429,26 @@ class RosFace:
             act()
 
 
-def _goal_of(message: Any, now: rospy.Time) -> Goal:
-    """The goal of a FollowJointTrajectoryGoal."""
-    stamp = message.trajectory.header.stamp
+def latched(topic: str, message_class: type) -> rospy.Publisher:
+    """A publisher whose last message a late subscriber gets, too."""
+    return rospy.Publisher(topic, message_class, queue_size=10, latch=True, tcp_nodelay=True)
+
+
+def trajectory_of(message: JointTrajectory, now: rospy.Time) -> Goal:
+    """The goal of a trajectory_msgs/JointTrajectory, which has no tolerances."""
+    stamp = message.header.stamp
     points: List[Point] = [
         Point(
             point.time_from_start.to_sec(), tuple(point.positions), tuple(point.velocities), tuple(point.accelerations)
         )
-        for point in message.trajectory.points
+        for point in message.points
     ]
-    return Goal(
-        joint_names=message.trajectory.joint_names,
-        points=points,
-        delay=(stamp - now).to_sec() if stamp else 0.0,
+    return Goal(message.joint_names, points, delay=(stamp - now).to_sec() if stamp else 0.0)
+
+
+def goal_of(message: Any, now: rospy.Time) -> Goal:
+    """The goal of a FollowJointTrajectoryGoal."""
+    return trajectory_of(message.trajectory, now)._replace(
         path_tolerance={item.name: Tolerance(item.position, item.velocity) for item in message.path_tolerance},
         goal_tolerance={item.name: Tolerance(item.position, item.velocity) for item in message.goal_tolerance},
         goal_time_tolerance=message.goal_time_tolerance.to_sec(),
