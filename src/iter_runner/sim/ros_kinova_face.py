@@ -42,22 +42,17 @@ class KinovaFace(RosFace[KinovaController]):
         self._has_fingers = self._serves_gripper and "kinova" in self._gripper.drivers
         names = list(self.cell.controller.model.joint_names)
         self._packer = JointStatePacker(names + self._gripper.joints if self._has_fingers else names)
-        # The driver has its own topic; what robot_state_publisher needs of it comes on the usual one, too, less often.
-        own = self._driver.topic("joint_states")
-        self._all_states = self._joint_states if own == JOINT_STATES else DirectPublisher(JOINT_STATES, JointState)
+        if self._serves_gripper and not self._has_fingers:  # a gripper with a driver, and a topic, of its own
+            self._finger_states = DirectPublisher(JOINT_STATES, JointState)
 
     def _publish_joint_states(self, cycles: int, nanoseconds: int) -> None:
         controller, hand = self.cell.controller, self.cell.hand
         q, v = controller.q, controller.v
         if self._has_fingers:
             q, v = [*q, *(hand.position,) * self._fingers], [*v, *(0.0,) * self._fingers]  # as the driver: no speeds
-        data = self._packer.pack(nanoseconds, q, v)
-        self._joint_states.write(data)
-        if cycles % self._gripper_every == 0:
-            if self._all_states is not self._joint_states:
-                self._all_states.write(data)
-            if self._serves_gripper and not self._has_fingers:  # a gripper with a driver of its own
-                self._all_states.write(self._packed_fingers(nanoseconds))
+        self._joint_states.write(self._packer.pack(nanoseconds, q, v))
+        if self._serves_gripper and not self._has_fingers and cycles % self._gripper_every == 0:
+            self._finger_states.write(self._packed_fingers(nanoseconds))
 
     # ---- services ----
 
