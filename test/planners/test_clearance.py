@@ -41,7 +41,7 @@ def workcell(robot: Robot) -> List[Box]:
 
 def starts_that_lead_into_a_collision(robot: Robot, chain: Chain, boxes: List[Box]) -> Iterator[Tuple[Array, Array]]:
     """(start, goal): the line from the clear start ends inside something, where another configuration is clear."""
-    branches = Branches(chain, np.array(robot.tuck))
+    branches = Branches(chain)
     for goal in spread(reach_of(robot.name), 60, seed=3):
         ends = [end.positions for end in branches.solve(goal, np.array(robot.tuck)) if end.exact]
         distances = np.array([clearance(chain, end, boxes).distance for end in ends])

@@ -138,7 +138,7 @@ def test_an_edited_urdf_is_read_again(tmp_path: Path, row: Dict[str, Any]) -> No
         ({"tuck": [0, -1, 4, 0, 0, 0]}, "tuck: elbow_joint at 4.0 rad is outside its limits -3.1416 to 3.1416"),
         ({"tuck": [0, float("nan"), 0, 0, 0, 0]}, "tuck"),
         ({"tuck": ["a"] * 6}, "tuck.0: input should be a valid number"),
-        ({"gripper": "claw"}, "no gripper 'claw'; there are robotiq_85"),
+        ({"gripper": "claw"}, "no gripper 'claw'; there are kinova_2, kinova_3, robotiq_85"),
         ({"gripper": "claw.yaml"}, "claw.yaml; expected a gripper's YAML file"),
         ({"driver": "abb"}, "no driver 'abb'; there are"),
         ({"planners": ["relaxed_ik", "rrt"]}, "planners: no planner 'rrt'; there are relaxed_ik, static, ur"),

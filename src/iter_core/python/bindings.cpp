@@ -7,6 +7,7 @@
 #include "../closed_form.hpp"
 #include "../collision.hpp"
 #include "../distances.hpp"
+#include "../numeric_ik.hpp"
 #include "../relaxed_ik.hpp"
 #include "../subproblems.hpp"
 #include "arrays.hpp"
@@ -135,6 +136,51 @@ void bind_closed_form(py::module& module) {
         const Output q = empty(py::make_tuple(count, 8, 6)), exact = empty_bool(py::make_tuple(count, 8));
         self.solve_batch(input.data(), count, q.doubles(), static_cast<bool*>(exact.data));
         return py::make_tuple(q.array, exact.array);
+      });
+}
+
+void bind_numeric_ik(py::module& module) {
+  const auto joints = [](const NumericIk& self, py::handle values, const char* name) {
+    const Py_ssize_t n = self.chain().size();
+    const Input input(values, {n}, name);
+    check_finite(input.data(), n, name);
+    return Eigen::VectorXd(Eigen::Map<const Eigen::VectorXd>(input.data(), n));
+  };
+  const auto poses = [](const double* data, Py_ssize_t count) {
+    check_finite(data, 16 * count, "target");
+    std::vector<Pose> result;
+    for (Py_ssize_t i = 0; i < count; ++i) result.push_back(pose_from(data + 16 * i));
+    return result;
+  };
+  py::class_<NumericIk>(module, "NumericIk")
+      .def(py::init([](const KinematicsSolver& chain) { return NumericIk(chain.chain()); }))
+      .def("refine",
+           [joints, poses](NumericIk& self, py::handle guess, py::handle target, int iterations) {
+             const Input input(target, {4, 4}, "target");
+             const NumericSolution found =
+                 self.refine(joints(self, guess, "guess"), poses(input.data(), 1)[0], iterations);
+             return py::make_tuple(output_vector(found.q), found.position_error, found.orientation_error);
+           })
+      .def("search",
+           [joints, poses](NumericIk& self, py::handle target, py::handle near, int starts, int most_starts) {
+             const Input input(target, {4, 4}, "target");
+             const auto found =
+                 self.search(poses(input.data(), 1)[0], joints(self, near, "near"), {starts, most_starts});
+             py::list rows;
+             for (const NumericSolution& solution : found) {
+               rows.append(
+                   py::make_tuple(output_vector(solution.q), solution.position_error, solution.orientation_error));
+             }
+             return rows;
+           })
+      .def("follow", [joints, poses](NumericIk& self, py::handle targets, py::handle start) {
+        const Input input(targets, {-1, 4, 4}, "targets");
+        std::vector<Eigen::VectorXd> way;
+        const int count = self.follow(poses(input.data(), input.length(0)), joints(self, start, "start"), way);
+        const int n = self.chain().size();
+        const Output output = empty(py::make_tuple(count, n));
+        for (int i = 0; i < count; ++i) std::copy(way[i].data(), way[i].data() + n, output.doubles() + n * i);
+        return output.array;
       });
 }
 
@@ -339,6 +385,7 @@ PYBIND11_MODULE(iter_core, module) {
   module.doc() = "Chains, inverse kinematics and distances for robot arms.";
   bind_chain(module);
   bind_closed_form(module);
+  bind_numeric_ik(module);
   bind_collision(module);
   bind_subproblems(module);
   bind_objectives(module);

@@ -3,6 +3,7 @@
 from iter_runner.kinematics.attached import AttachedBody, carrying
 from iter_runner.kinematics.chain import Chain, LinkCapsule, chain_from_dh, load_chain
 from iter_runner.kinematics.closed_form import ClosedFormIK, GeometryError
+from iter_runner.kinematics.numeric import NumericIK
 from iter_runner.kinematics.obstacles import (
     Box,
     Capsule,
@@ -32,6 +33,7 @@ __all__ = [
     "Cylinder",
     "GeometryError",
     "LinkCapsule",
+    "NumericIK",
     "Obstacle",
     "Obstacles",
     "RelaxedIK",

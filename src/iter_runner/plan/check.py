@@ -11,17 +11,29 @@ from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Tupl
 import numpy as np
 from numpy.typing import NDArray
 
-from iter_runner.kinematics import Box, Clearance, Obstacles, clearance, contact_on_way, load_chain, path_clearance
+from iter_runner.kinematics import (
+    Clearance,
+    Obstacle,
+    Obstacles,
+    carrying,
+    clearance,
+    contact_on_way,
+    load_chain,
+    path_clearance,
+)
 from iter_runner.kinematics.rotations import pose as pose_matrix
 from iter_runner.plan.frames import FrameError, fixed_pose
 from iter_runner.plan.load import in_document_order
 from iter_runner.plan.model import Plan, PlanError, PlanFault, PlannedStep
 from iter_runner.plan.objects import APPROACH_AXES, approach
+from iter_runner.plan.scene import advance, follow, scene_objects
 from iter_runner.plan.step import Quaternion, Step, Vector3
 from iter_runner.planners.base import MoveGoal, Planner, Unreachable, path_hash
 from iter_runner.planners.inverse import Branches
 from iter_runner.planners.table import load_planner
 from iter_runner.robot.table import GripperRow, Robot, load_robot, robot_gripper, robot_urdf
+from iter_runner.scene import PlanningScene, SceneObject
+from iter_runner.scene.planning_scene import links_of_the_hand
 
 if TYPE_CHECKING:
     from iter_runner.kinematics import Chain
@@ -29,9 +41,6 @@ if TYPE_CHECKING:
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
-GUESSES = 24
-"""Where a solver without a closed form begins, beside the tucked pose."""
-GUESS_SEED = 20180911
 TOUCH = 1e-3
 """How far bodies may overlap on the way (m) before a dry run calls it a collision: a stream is not exact."""
 UNFORESEEN = frozenset({"jog", "move_ar_tag_pose", "pick_and_place_vision", "calibrate_robot_to_camera"})
@@ -82,6 +91,7 @@ def check_plan(
     warnings: Optional[List[PlanFault]] = None,
     start: Optional[Vector] = None,
     first_step: int = 0,
+    surroundings: Sequence[SceneObject] = (),
 ) -> List[PlanFault]:
     """What a robot can't do of a plan, each fault with its JSON pointer; empty if it can do it all.
 
@@ -93,18 +103,25 @@ def check_plan(
         warnings: gets what a person should look at.
         start: (n,) rad, where the arm is to be when the run begins, for the planner; the tucked pose if None.
         first_step: the step that the run begins at, for the planner.
+        surroundings: what else is in the scene: the workcell's objects and those that services added.
 
     Raises:
         RobotError: there is no such robot.
         PlannerError: there is no such planner, or it does not fit the robot.
     """
-    result = inspect_plan(plan, robot, [] if planner is None else [planner], tool_frame, start, first_step)
+    planners = [] if planner is None else [planner]
+    result = inspect_plan(plan, robot, planners, tool_frame, start, first_step, surroundings)
     if warnings is not None:
         warnings.extend(result.warnings)
     return result.faults
 
 
-def with_robots_faults(error: PlanError, robot: Union[str, Robot], tool_frame: Optional[str] = None) -> PlanError:
+def with_robots_faults(
+    error: PlanError,
+    robot: Union[str, Robot],
+    tool_frame: Optional[str] = None,
+    surroundings: Sequence[SceneObject] = (),
+) -> PlanError:
     """``error`` of a plan that did not load, and with it what the robot can't do of the rest of the plan.
 
     Raises:
@@ -112,7 +129,7 @@ def with_robots_faults(error: PlanError, robot: Union[str, Robot], tool_frame: O
     """
     if error.loaded is None:
         return error
-    result = inspect_plan(error.loaded, robot, (), tool_frame)
+    result = inspect_plan(error.loaded, robot, (), tool_frame, surroundings=surroundings)
     faults = in_document_order([*error.faults, *result.faults], error.loaded.document)
     return PlanError(faults, [*error.warnings, *result.warnings], error.loaded)
 
@@ -124,17 +141,19 @@ def inspect_plan(
     tool_frame: Optional[str] = None,
     start: Optional[Vector] = None,
     first_step: int = 0,
+    surroundings: Sequence[SceneObject] = (),
 ) -> CheckResult:
     """As :func:`check_plan`, with several planners and everything that they planned."""
     row = robot if isinstance(robot, Robot) else load_robot(robot)
     result = CheckResult()
     try:
-        workcell = Workcell(plan, row, plan.tool_frame or tool_frame or row.tool_frame)
+        workcell = Workcell(plan, row, plan.tool_frame or tool_frame or row.tool_frame, surroundings)
     except FrameError as error:
         pointer, _, rest = str(error).partition("|")
         found, _, expected = rest.partition("; expected ")
         result.faults.append(PlanFault(pointer, found, expected or "a frame that is fixed in the robot's URDF"))
         return result
+    workcell.check_names(result)
     workcell.check_fingers(result)
     workcell.check_tuck(result)
     workcell.check_poses(result)
@@ -153,12 +172,13 @@ class Workcell:
         plan: loaded.
         robot: its row.
         tool_frame: the frame that the plan's poses are of.
+        surroundings: what else is in the scene, in the base.
 
     Raises:
         FrameError: the plan's frames are not fixed in the robot; the message begins with the pointer and "|".
     """
 
-    def __init__(self, plan: Plan, robot: Robot, tool_frame: str) -> None:
+    def __init__(self, plan: Plan, robot: Robot, tool_frame: str, surroundings: Sequence[SceneObject] = ()) -> None:
         self.plan = plan
         self.robot = robot
         self.tool_frame = tool_frame
@@ -168,27 +188,32 @@ class Workcell:
         urdf = robot_urdf(robot)
         self._base_from_frame = _located("/frame_id", urdf, plan.frame_id, robot.base_frame)
         self._tool_from_tip = np.linalg.inv(_located("/tool_frame", urdf, tool_frame, robot.tool_frame))
-        self.obstacles: List[Box] = [
-            Box(
-                item.name,
-                self._base_from_frame @ pose_matrix(np.array(item.position), np.array(item.orientation)),
-                item.size,
-            )
-            for item in plan.objects_for(tool_frame, self.gripper.tip_offset)
-            if not item.graspable
-        ]
+        self._surroundings = list(surroundings)
+        self._placed = scene_objects(plan.objects_for(tool_frame, self.gripper.tip_offset), self._base_from_frame)
+        self.clashes: List[Tuple[str, str]] = PlanningScene(self._surroundings).clashes(self._placed)
+        self.obstacles: List[Obstacle] = list(self.scene().snapshot().obstacles)
         self._obstacles = Obstacles(self.obstacles)
-        generator = np.random.default_rng(GUESS_SEED)
-        lower = np.maximum(self.chain.lower, -np.pi)
-        upper = np.minimum(self.chain.upper, np.pi)
-        spread = generator.uniform(np.minimum(lower, upper), np.maximum(lower, upper), (GUESSES, len(lower)))
-        self._branches = Branches(self.chain, np.vstack([self.tuck, spread]))
-        self._known: Dict[bytes, Optional[Tuple[str, str]]] = {}
+        self._branches = Branches(self.chain)
+        self._known: Dict[_Known, Optional[Tuple[str, str]]] = {}
+
+    def scene(self) -> PlanningScene:
+        """The scene as it is when the plan begins."""
+        scene = PlanningScene(self._surroundings, links_of_the_hand(self.chain))
+        taken = {name for name, _ in self.clashes}
+        scene.set_plan([item for item in self._placed if item.name not in taken])
+        return scene
 
     def flange(self, position: Vector3, orientation: Quaternion) -> Matrix:
         """(4, 4) pose of the chain's tip in its base for a pose of the plan."""
         in_plan = pose_matrix(np.array(position.xyz), np.array(orientation.xyzw))
         return self._base_from_frame @ in_plan @ self._tool_from_tip
+
+    def check_names(self, result: CheckResult) -> None:
+        """Names of the plan's objects that others of the scene have."""
+        names = [item.get("name") for item in self.plan.document.get("environment") or [] if isinstance(item, dict)]
+        for name, owner in self.clashes:
+            found, expected = f"'{name}', the name of {owner}", "a name of its own, or remove that one from the scene"
+            result.faults.append(PlanFault(f"/environment/{names.index(name)}/name", found, expected))
 
     def check_fingers(self, result: CheckResult) -> None:
         """Finger positions outside the hand's range."""
@@ -218,17 +243,21 @@ class Workcell:
             (result.warnings if self.plan.original else result.faults).append(fault)
 
     def check_poses(self, result: CheckResult) -> None:
-        """Poses that the arm can't take."""
-        for pointer, position, orientation in _poses(self.plan.steps):
-            target = self.flange(position, orientation)
-            key = target.tobytes()
-            if key not in self._known:
-                self._known[key] = self._pose_fault(target, position)
-            fault = self._known[key]
-            if fault is not None:
-                result.faults.append(PlanFault(pointer, *fault))
+        """Poses that the arm can't take, with what the hand holds there."""
+        walk = _Walk(self.chain, self.scene(), self.chain.fk(self.tuck))
+        for planned in self.plan.steps:
+            for suffix, position, orientation in planned.step.poses():
+                target = self.flange(position, orientation)
+                key = walk.key(target)
+                if key not in self._known:
+                    self._known[key] = self._pose_fault(target, position, walk)
+                fault = self._known[key]
+                if fault is not None:
+                    result.faults.append(PlanFault(planned.pointer + suffix, *fault))
+                walk.tip = target
+            walk.do(planned.step)
 
-    def _pose_fault(self, target: Matrix, position: Vector3) -> Optional[Tuple[str, str]]:
+    def _pose_fault(self, target: Matrix, position: Vector3, walk: _Walk) -> Optional[Tuple[str, str]]:
         """Why no configuration takes the tip (4, 4) to ``target`` and stays clear; None if one does."""
         where = f"({position.x:.3f}, {position.y:.3f}, {position.z:.3f}) m"
         away = float(np.linalg.norm(target[:3, 3]))
@@ -246,7 +275,7 @@ class Workcell:
                 f"a pose within the reach of {self.robot.name}",
             )
         nearest = max(
-            (clearance(self.chain, solution.positions, self._obstacles) for solution in reached),
+            (clearance(walk.carrier, solution.positions, walk.obstacles) for solution in reached),
             key=lambda item: item.distance,
         )
         if nearest.distance >= 0:
@@ -264,14 +293,22 @@ class Workcell:
         """
         paths = result.paths.setdefault(planner.name, [])
         listed = result.faults
+        scene = self.scene()
+        advance(scene, self.plan.steps[:first_step], self.flange, self.chain.fk(self.tuck))
+        walk = _Walk(self.chain, scene, self.chain.fk(start))
+        told = -1
         for planned in self.plan.steps[first_step:]:
             if _moves_by_itself(planned.step):
                 listed = result.warnings
             if planned.step.name != "move":
+                walk.do(planned.step)
                 continue
             for suffix, position, orientation in planned.step.poses():
-                target = self.flange(position, orientation)
-                known = self._known.get(target.tobytes())
+                walk.tip = target = self.flange(position, orientation)
+                known = self._known.get(walk.key(target))
+                if told != walk.snapshot.version:
+                    planner.update_scene(walk.snapshot.obstacles, walk.snapshot.attached)
+                    told = walk.snapshot.version
                 try:
                     path = planner.preview(start, MoveGoal(target, dict(getattr(planned.step, "options", {}))))
                 except Unreachable as error:
@@ -281,8 +318,8 @@ class Workcell:
                     start = self._stand_in(target, start)
                     continue
                 start = np.array(path.positions[-1], dtype=np.float64)
-                nearest = self._path_clearance(path.positions)
-                contact = contact_on_way(self.chain, path.positions, self._obstacles, TOUCH)
+                nearest = path_clearance(walk.carrier, path.positions, walk.obstacles)[1]
+                contact = contact_on_way(walk.carrier, path.positions, walk.obstacles, TOUCH)
                 if contact is not None and known is None:
                     listed.append(
                         PlanFault(
@@ -307,9 +344,50 @@ class Workcell:
         reached = [solution.positions for solution in self._branches.solve(target, start) if solution.exact]
         return min(reached, key=lambda q: float(np.linalg.norm(q - start))) if reached else start
 
-    def _path_clearance(self, positions: Vector) -> Clearance:
-        """Where a path (N, n) comes nearest to anything."""
-        return path_clearance(self.chain, positions, self._obstacles)[1]
+
+_Known = Tuple[bytes, Tuple[Tuple[str, bool, bytes], ...]]
+"""A pose, and where everything is that it is checked against."""
+
+
+class _Walk:
+    """The scene from step to step.
+
+    Args:
+        chain: with nothing in the hand.
+        scene: as it is before the first step.
+        tip: (4, 4) where the chain's tip is then.
+
+    Attributes:
+        tip: where it is now; None where a check can't know.
+        snapshot, obstacles, carrier: the scene now, and the chain with what it holds.
+    """
+
+    def __init__(self, chain: Chain, scene: PlanningScene, tip: Optional[Matrix]) -> None:
+        self._chain = chain
+        self._scene = scene
+        self.tip = tip
+        self._look()
+
+    def _look(self) -> None:
+        self.snapshot = self._scene.snapshot()
+        self.obstacles = Obstacles(self.snapshot.obstacles)
+        self.carrier = carrying(self._chain, self.snapshot.attached)
+        self._state = tuple(
+            (item.name, item.held, item.pose.tobytes())
+            for item in self._scene.objects
+            if item.held or not item.graspable
+        )
+
+    def do(self, step: Step) -> None:
+        """What a step that is no move does to the scene."""
+        if _moves_by_itself(step):
+            self.tip = None
+        if self.tip is not None and follow(self._scene, step, self.tip):
+            self._look()
+
+    def key(self, target: Matrix) -> _Known:
+        """Of a pose of the tip (4, 4) in the scene as it is now."""
+        return target.tobytes(), self._state
 
 
 def _moves_by_itself(step: Step) -> bool:

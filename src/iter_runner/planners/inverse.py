@@ -1,4 +1,4 @@
-"""Joint positions for a pose: refined from a guess, or every branch of the closed form."""
+"""Joint positions for a pose: refined from a guess, or all that there are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iter_runner.kinematics import ClosedFormIK, GeometryError
+from iter_runner.kinematics import ClosedFormIK, GeometryError, NumericIK
 from iter_runner.kinematics.rotations import matrix_to_rotation_vector
 from iter_runner.planners.line import Pose, pose_error
 from iter_runner.robot.arm import Vector
@@ -66,27 +66,31 @@ def refine(chain: Chain, guess: Vector, target: Pose, iterations: int = 30) -> S
 
 
 class Branches:
-    """All joint solutions of a pose on one chain: closed form where its geometry has one, else refined guesses.
+    """All joint solutions of a pose on one chain: closed form where its geometry has one, else a numeric search.
+
+    Deterministic to the bit, either way.
 
     Args:
         chain: any chain.
-        guesses: (k, n) rad, where to begin on a chain without a closed form.
     """
 
-    def __init__(self, chain: Chain, guesses: Vector) -> None:
+    def __init__(self, chain: Chain) -> None:
         self._chain = chain
-        self._guesses = np.atleast_2d(guesses)
         self._closed_form: Optional[ClosedFormIK] = None
         with contextlib.suppress(GeometryError):
             self._closed_form = ClosedFormIK(chain)
+        self._numeric = NumericIK(chain) if self._closed_form is None else None
 
-    def follow(self, poses: Vector, start: Vector) -> Optional[Tuple[Vector, Flags]]:
+    def follow(self, poses: Vector, start: Vector) -> Tuple[Vector, Flags]:
         """The branch of ``start`` (n,) rad along poses (N, 4, 4): joints (N, n) rad, continuous, and which are exact.
 
-        None on a chain without a closed form.
+        Without a closed form the arm stays where the first pose that it does not reach leaves it.
         """
         if self._closed_form is None:
-            return None
+            assert self._numeric is not None
+            reached = self._numeric.follow(poses, start)
+            stays = np.repeat(np.vstack([start[None, :], reached])[-1:], len(poses) - len(reached), axis=0)
+            return np.vstack([reached, stays]), np.arange(len(poses)) < len(reached)
         joints, exact = self._closed_form.solve_batch(poses)
         full = 2.0 * np.pi
         away = (joints[0] - start + np.pi) % full - np.pi
@@ -98,24 +102,20 @@ class Branches:
     def solve(self, target: Pose, near: Vector) -> List[Solution]:
         """Solutions within the limits, each joint on the turn nearest to ``near`` (n,) rad, in a fixed order.
 
-        Where none is exact the list holds the nearest misses.
+        Where none is exact the list holds the nearest misses. It is empty where no solution is within the limits.
         """
-        if self._closed_form is not None:
-            candidates, exact = self._closed_form.solve(target)
-            starts = candidates[exact] if np.any(exact) else candidates
-        else:
-            starts = np.vstack([near[None, :], self._guesses])
+        if self._closed_form is None:
+            assert self._numeric is not None
+            return [Solution(*found) for found in self._numeric.search(target, near)]
+        candidates, exact = self._closed_form.solve(target)
         solutions: List[Solution] = []
-        for start in starts:
+        for start in candidates[exact] if np.any(exact) else candidates:
             turned = nearest_turn(self._chain, start, near)
             if turned is None:
                 continue
-            if self._closed_form is None:
-                solution = refine(self._chain, turned, target, 100)
-            else:
-                solution = Solution(turned, *pose_error(self._chain.fk(turned), target))
-                if solution.position_error < 1e-3:
-                    solution = refine(self._chain, turned, target)
+            solution = Solution(turned, *pose_error(self._chain.fk(turned), target))
+            if solution.position_error < 1e-3:
+                solution = refine(self._chain, turned, target)
             if not any(np.allclose(solution.positions, other.positions, atol=1e-6) for other in solutions):
                 solutions.append(solution)
         exact_ones = [solution for solution in solutions if solution.exact]

@@ -93,7 +93,7 @@ class Router:
         self._bare = chain
         self._obstacles = Obstacles(obstacles)
         self._tuck = np.asarray(robot.tuck, dtype=np.float64)
-        self._branches = Branches(chain, self._tuck)
+        self._branches = Branches(chain)
 
     def update_scene(self, obstacles: Sequence[Obstacle], attached: Sequence[AttachedBody] = ()) -> None:
         """See :class:`iter_runner.planners.base.Planner`; ``chain`` then carries what is attached."""
@@ -146,36 +146,23 @@ class Router:
                 f"at {100 * (row + 1) / count:.0f} % of the straight line {self.chain.joint_names[joint]} is beyond "
                 f"its limit ({way[row + 1, joint]:.2f} rad)"
             )
-        blocked = self._blocked(way)
+        blocked = self.blocked(way)
         if blocked:
             raise NoLine(f"on the straight line {blocked}")
         return Route(line, way)
 
     def _follow(self, poses: Vector, start: Vector) -> Vector:
         """Joints (N, n) rad for poses (N, 4, 4), from ``start`` on; raises NoLine where one is not reached."""
-        followed = self._branches.follow(poses, start)
-        if followed is not None:
-            way, exact = followed
-            if not np.all(exact):
-                missed = int(np.argmin(exact))
-                raise NoLine(
-                    f"at {100 * (missed + 1) / len(poses):.0f} % of the straight line the arm, bent as it is, does not "
-                    "reach the pose"
-                )
-            last = refine(self.chain, way[-1], poses[-1])
-            way[-1] = last.positions if last.exact else way[-1]
-            return way
-        joints = [start]
-        for k, pose in enumerate(poses):
-            guess = joints[-1] if k == 0 else 2.0 * joints[-1] - joints[-2]
-            solution = refine(self.chain, np.clip(guess, self.chain.lower, self.chain.upper), pose)
-            if not solution.exact:
-                raise NoLine(
-                    f"at {100 * (k + 1) / len(poses):.0f} % of the straight line the pose is out of reach, at a "
-                    "joint's limit or at a singularity"
-                )
-            joints.append(solution.positions)
-        return np.array(joints[1:])
+        way, exact = self._branches.follow(poses, start)
+        if not np.all(exact):
+            missed = int(np.argmin(exact))
+            raise NoLine(
+                f"at {100 * (missed + 1) / len(poses):.0f} % of the straight line the arm, bent as it is, does not "
+                "reach the pose"
+            )
+        last = refine(self.chain, way[-1], poses[-1])
+        way[-1] = last.positions if last.exact else way[-1]
+        return way
 
     def joint_routes(self, start: Vector, target: Pose, reason: str = "") -> List[Route]:
         """The fastest free way in joint space to any of the goal's joint solutions; by the tucked pose if need be.
@@ -196,7 +183,7 @@ class Router:
             raise Unreachable(f"{prefix}in joint space {direct}, and so on every way") from None
 
     def _joint_route(self, start: Vector, target: Pose, reason: str) -> Route:
-        ends = self._clear_ends(start, target, reason)
+        ends = self.clear_ends(start, target, reason)
         durations = [self._joint_duration(start, end) for end in ends]
         problem: Optional[_Blocked] = None
         for index in np.argsort(durations, kind="stable"):
@@ -207,8 +194,12 @@ class Router:
         assert problem is not None
         raise problem
 
-    def _clear_ends(self, start: Vector, target: Pose, reason: str) -> List[Vector]:
-        """The goal's joint solutions at which nothing overlaps, whatever the arm stands in at ``start``."""
+    def clear_ends(self, start: Vector, target: Pose, reason: str = "") -> List[Vector]:
+        """The goal's joint solutions at which nothing overlaps, whatever the arm stands in at ``start``.
+
+        Raises:
+            Unreachable: there is none; the message begins with ``reason``.
+        """
         ends = [solution.positions for solution in self.solutions(start, target)]
         nearest = [clearance(self.chain, end, self._obstacles) for end in ends]
         clear = [end for end, found in zip(ends, nearest) if found.distance >= -TOUCH]
@@ -226,7 +217,7 @@ class Router:
         count = max(1, math.ceil(float(np.max(np.abs(end - start))) / JOINT_STEP))
         fine = start + np.linspace(0.0, 1.0, CHECK_PARTS * count + 1)[:, None] * (end - start)
         fine[-1] = end
-        blocked = self._blocked(fine)
+        blocked = self.blocked(fine)
         if blocked:
             raise _Blocked(blocked)
         return Route(None, fine[::CHECK_PARTS])
@@ -290,13 +281,13 @@ class Router:
 
     def clear(self, way: Vector) -> bool:
         """Whether nothing overlaps on the way (N, n) rad, but for what the arm gets out of."""
-        return not self._blocked(way)
+        return not self.blocked(way)
 
     def distance(self, positions: Vector) -> float:
         """The smallest distance at (n,) rad, m, negative in contact."""
         return clearance(self.chain, positions, self._obstacles).distance
 
-    def _blocked(self, way: Vector) -> str:
+    def blocked(self, way: Vector) -> str:
         """Which bodies meet on the way, empty if none do. An arm that starts in contact has to get out of it."""
         contact = contact_on_way(self.chain, way, self._obstacles, TOUCH)
         if contact is None:
