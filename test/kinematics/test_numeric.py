@@ -1,4 +1,4 @@
-"""Numeric inverse kinematics: every pose that a chain reaches, the turns next to where it is, the same bits each time."""
+"""Numeric inverse kinematics: every pose that a chain reaches, the turns next to where it is, the same bits always."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class NumericIK:
         return [NumericSolution(*row) for row in self._core.search(target, near, starts, most_starts)]
 
     def follow(self, targets: ArrayLike, start: ArrayLike) -> Array:
-        """Joints (m, n) rad, continuous from ``start`` (n,), for the m of targets (N, 4, 4) before one is not reached."""
+        """Joints (m, n) rad, continuous from ``start`` (n,), for targets (N, 4, 4) until one is not reached."""
         return np.asarray(self._core.follow(targets, start))
 
     def refine(self, guess: ArrayLike, target: ArrayLike, iterations: int = 60) -> NumericSolution:
