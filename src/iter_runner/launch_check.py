@@ -14,18 +14,21 @@ from pathlib import Path
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from iter_runner.events import RUN_MODES
+from iter_runner.launch_row import (
+    CONTROLLER_BACKENDS,
+    EMULATED,
+    default_gripper_driver,
+    missing_packages,
+    write_row_launch,
+)
 from iter_runner.package import package_folder
 from iter_runner.plan.registry import did_you_mean
 from iter_runner.planners.table import PlannerError, check_fit
-from iter_runner.robot.table import GripperRow, Robot, RobotError, load_robot, robot_driver, robot_gripper
+from iter_runner.robot.table import IN_GAZEBO, Robot, RobotError, load_robot, robot_driver, robot_gripper
 from iter_runner.sim.faults import FaultError, parse_faults
 from iter_runner.study.sessions import SessionError, find_session
 
 BACKENDS = ("embedded", "gazebo", "ursim", "hardware")
-CONTROLLER_BACKENDS = ("ursim", "hardware")
-"""Those with the maker's controller, at an address."""
-EMULATED = "emulated"
-"""The gripper driver of any robot whose hand is not there: fingers that are only calculated."""
 GRIPPER_PORT = "/dev/ttyUSB0"
 """Where a serial gripper is if nothing is said."""
 PARTICIPANTS = ("human", "auto")
@@ -53,6 +56,7 @@ def check_launch(arguments: Mapping[str, str]) -> None:
         _check_controller,
         _check_transport,
         _check_gripper,
+        _check_packages,
         _check_faults,
         _check_button,
         _check_sessions,
@@ -106,15 +110,16 @@ def _is_whole(value: float) -> bool:
 
 
 def _robot(arguments: Mapping[str, str]) -> Robot:
-    return load_robot(arguments.get("robot", "ur5"))
+    name = arguments.get("robot", "ur5")
+    return load_robot(name + IN_GAZEBO if _backend(arguments) == "gazebo" else name)
 
 
 def _backend(arguments: Mapping[str, str]) -> str:
     return arguments.get("backend", BACKENDS[0])
 
 
-def _is_true(arguments: Mapping[str, str], name: str, default: str) -> bool:
-    return arguments.get(name, default).lower() in ("true", "1")
+def _starts_driver(arguments: Mapping[str, str]) -> bool:
+    return arguments.get("start_driver", "true").lower() in ("true", "1")
 
 
 def _check_robot(arguments: Mapping[str, str]) -> None:
@@ -152,7 +157,7 @@ def _check_controller(arguments: Mapping[str, str]) -> None:
     if address and not _is_host(address):
         raise LaunchError(f"robot_ip:={address}: expected the controller's address, such as 192.168.1.10 or a name")
     # Drivers that run already know their address; streaming by RTDE goes past them.
-    needed = _is_true(arguments, "start_driver", "true") or arguments.get("transport", "") in ("", "rtde")
+    needed = _starts_driver(arguments) or arguments.get("transport", "") in ("", "rtde")
     if needed and backend in CONTROLLER_BACKENDS and not address and robot_driver(_robot(arguments)).interface == "ur":
         hint = "robot_ip:=127.0.0.1 where it runs on this machine" if backend == "ursim" else "robot_ip:=192.168.1.10"
         raise LaunchError(f"robot_ip:=: backend:={backend} needs the controller's address, such as {hint}")
@@ -195,10 +200,10 @@ def _check_gripper(arguments: Mapping[str, str]) -> None:
     robot, backend = _robot(arguments), _backend(arguments)
     gripper = robot_gripper(robot)
     driver, port = arguments.get("gripper_driver", ""), arguments.get("gripper_port", "")
-    fitting = [*gripper.drivers, EMULATED]
+    fitting = list(dict.fromkeys([*gripper.drivers, "external", EMULATED]))
     if driver and driver not in fitting:
         raise LaunchError(f"gripper_driver:={driver}: gripper {gripper.name} goes with {did_you_mean(driver, fitting)}")
-    driver = driver or gripper_driver(gripper, backend, _is_true(arguments, "start_driver", "true"))
+    driver = driver or default_gripper_driver(gripper, backend, _starts_driver(arguments))
     if port and driver != "serial":
         raise LaunchError(
             f"gripper_port:={port}: belongs to gripper_driver:=serial, leave it out with {driver or 'the simulator'}"
@@ -218,13 +223,19 @@ def _check_gripper(arguments: Mapping[str, str]) -> None:
         raise LaunchError("gripper_driver:=urcap: needs robot_ip:= as well, the controller that the gripper hangs on")
 
 
-def gripper_driver(gripper: GripperRow, backend: str, start_driver: bool = True) -> str:
-    """What moves the fingers where ``gripper_driver:=`` is empty; empty itself where the arm's simulator does it."""
-    if backend == "embedded":
-        return ""
-    if not start_driver:
-        return "external"
-    return gripper.drivers[0] if backend == "hardware" else EMULATED
+def _check_packages(arguments: Mapping[str, str]) -> None:
+    backend, starts = _backend(arguments), _starts_driver(arguments)
+    robot = _robot(arguments)
+    driver = arguments.get("gripper_driver", "") or default_gripper_driver(robot_gripper(robot), backend, starts)
+    try:
+        missing = missing_packages(robot, driver, starts and backend != "embedded")
+    except RobotError as error:
+        raise LaunchError(f"robot:={arguments.get('robot')}: {error}") from error
+    if missing:
+        raise LaunchError(
+            f"backend:={backend}: {'; '.join(missing)}. Without that, backend:=embedded "
+            "rehearses everything, and start_driver:=false uses drivers that run already"
+        )
 
 
 def _check_faults(arguments: Mapping[str, str]) -> None:
@@ -329,10 +340,12 @@ def _check_sessions(arguments: Mapping[str, str]) -> None:
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Runs the check; returns the exit code."""
-    joined = "|".join(sys.argv[1:] if arguments is None else arguments)
-    words: List[str] = re.split(r"\|(?=\w+:=)", joined)  # a file's name may hold a bar
+    words: List[str] = list(sys.argv[1:] if arguments is None else arguments)
+    row_file = ""
+    if words[:1] == ["--row"] and len(words) > 1:
+        row_file, words = words[1], words[2:]
     named: Dict[str, str] = {}
-    for word in words:
+    for word in re.split(r"\|(?=\w+:=)", "|".join(words)):  # a file's name may hold a bar
         name, separator, value = word.partition(":=")
         if not separator:
             print(f"check_launch: {word!r}: expected name:=value", file=sys.stderr)
@@ -340,7 +353,23 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         named[name] = value
     try:
         check_launch(named)
+        if row_file:
+            _write_row(Path(row_file), named)
     except LaunchError as error:
         print(f"\nERROR: {error}\n", file=sys.stderr)
         return 1
     return 0
+
+
+def _write_row(file: Path, arguments: Mapping[str, str]) -> None:
+    robot, backend = _robot(arguments), _backend(arguments)
+    try:
+        write_row_launch(file, robot, backend)
+    except OSError as error:
+        raise LaunchError(f"can't write {file}: {error.strerror}; choose a folder by the variable ROS_HOME") from error
+    if backend not in ("embedded", "gazebo") and _starts_driver(arguments) and robot_driver(robot).bringup is None:
+        print(
+            f"NOTE: the driver '{robot.driver}' of {robot.name} is not started from here: start it yourself, on the "
+            f"names of config/drivers/{robot.driver}.yaml",
+            file=sys.stderr,
+        )

@@ -52,6 +52,24 @@ class _Row(BaseModel):
     title: str
 
 
+class Bringup(BaseModel):
+    """How main.launch starts a family of drivers.
+
+    All may hold ``{placeholders}``, filled from the robot's row: its ``driver_arguments`` and ``urdf_arguments``.
+
+    Attributes:
+        launch: the launch file that starts them, in the package's ``launch/`` if it is no whole path.
+        arguments: what it takes from the row.
+        needs: what of other packages it starts or includes, as PACKAGE or PACKAGE/FILE, and how to get it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    launch: str
+    arguments: Dict[str, str] = {}
+    needs: Dict[str, str] = {}
+
+
 class Driver(_Row):
     """A family of drivers: the names that it has on the ROS graph, by what they are for.
 
@@ -60,9 +78,11 @@ class Driver(_Row):
     Attributes:
         interface: whose manners it has: what its topics, services and actions do, beside their names.
         topics, services, actions: names by purpose.
+        bringup: how main.launch starts it; None: whoever has the arm starts its drivers.
     """
 
     interface: Literal["ur", "kinova", "ros_control"]
+    bringup: Optional[Bringup] = None
     topics: Dict[str, str]
     services: Dict[str, str] = {}
     actions: Dict[str, str]
@@ -103,6 +123,8 @@ class GripperRow(_Row):
         position_open, position_closed: the driver's positions at the ends, rad.
         opening_open, opening_closed: between the fingertips at those ends, m; linear between them.
         max_effort: N, where a plan gives none.
+        moveit_group: with the planner ``moveit``, grasp and release go through this group of its SRDF; empty: to the
+            action, as with all other planners.
     """
 
     action: str
@@ -118,6 +140,7 @@ class GripperRow(_Row):
     opening_open: float = Field(ge=0)
     opening_closed: float = Field(ge=0)
     max_effort: float = Field(gt=0)
+    moveit_group: str = ""
 
     @model_validator(mode="after")
     def _ends_differ(self) -> GripperRow:
@@ -172,6 +195,7 @@ class Robot(_Row):
     Attributes:
         driver: which driver's names it has: a row of ``config/drivers/``.
         driver_arguments: fill the ``{placeholders}`` of the driver's names.
+        gazebo_driver: the same for the arm in Gazebo, where it has another driver; None: it is not there.
         urdf: URDF or xacro file, relative to the package's ``urdf/`` (to the row's folder first, outside the package).
         urdf_arguments: xacro arguments.
         transports: how streamed joint targets can travel to its driver, the simulator's default first.
@@ -180,6 +204,7 @@ class Robot(_Row):
         base_frame, tool_frame: links of the URDF; the chain's base and tip. Plans' poses are in ``base_frame``.
         joints: names, base to tip; every joint vector elsewhere is in this order.
         planners: which planners fit it.
+        moveit_group: the group of its joints in MoveIt's SRDF, for the planner ``moveit``.
         tuck: (n,) rad, where the arm starts.
         control_rate: Hz, the controller's cycle.
         stream_rate: Hz, ticks of streamed targets.
@@ -192,6 +217,7 @@ class Robot(_Row):
 
     driver: str
     driver_arguments: Dict[str, str] = {}
+    gazebo_driver: Optional[str] = None
     transports: List[Literal["script", "rtde", "joint_velocity", "trajectory_topic"]] = Field(min_length=1)
     urdf: str
     urdf_arguments: Dict[str, Union[str, float]] = {}
@@ -201,6 +227,7 @@ class Robot(_Row):
     tool_frame: str = "tool0"
     joints: List[str] = Field(min_length=1)
     planners: List[str] = Field(min_length=1)
+    moveit_group: str = "manipulator"
     tuck: List[float]
     control_rate: float = Field(gt=0)
     stream_rate: float = Field(gt=0)
@@ -236,12 +263,20 @@ def robot_names() -> List[str]:
     return _names("robots")
 
 
+IN_GAZEBO = "@gazebo"
+"""What a robot's name ends in where the arm is Gazebo's."""
+
+
 def load_robot(name_or_path: Union[str, Path]) -> Robot:
     """The row of that name, or of the YAML file at that path, checked whole: fields, driver, gripper and URDF.
+
+    ``ur5@gazebo`` is the row of ``ur5`` with the driver that the arm has in Gazebo.
 
     Raises:
         RobotError: there is no such row, or it is wrong; names the field, what was found and what was expected.
     """
+    if str(name_or_path).endswith(IN_GAZEBO):
+        return _in_gazebo(load_robot(str(name_or_path)[: -len(IN_GAZEBO)]))
     path = _find("robots", "robot", name_or_path)
     robot = _read(path, Robot, {"source": path})
     if robot.gripper.endswith((".yaml", ".yml")):
@@ -252,6 +287,17 @@ def load_robot(name_or_path: Union[str, Path]) -> Robot:
     except RobotError as error:
         raise RobotError(f"{path}: {error}") from None
     return robot
+
+
+def _in_gazebo(robot: Robot) -> Robot:
+    """The robot as it is in Gazebo: an arm behind ros_control, and no controller that takes scripts."""
+    if robot.gazebo_driver is None:
+        raise RobotError(f"robot {robot.name} has no gazebo_driver in its row: it is not known how it is in Gazebo")
+    load_driver(robot.gazebo_driver, robot.driver_arguments)
+    planners = [name for name in robot.planners if name != "ur"]
+    return robot.model_copy(
+        update={"driver": robot.gazebo_driver, "transports": ["trajectory_topic"], "planners": planners}
+    )
 
 
 def load_gripper(name_or_path: Union[str, Path], arguments: Optional[Mapping[str, str]] = None) -> GripperRow:
