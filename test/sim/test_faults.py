@@ -108,3 +108,14 @@ def test_the_nth_gripper_command_does_nothing(make_cell: MakeCell) -> None:
         run_for(cell, 1.0)
         outcomes.append((cell.hand.results[-1].failed, cell.hand.position))
     assert outcomes == [(False, 0.4), (True, 0.4), (False, 0.8)]
+
+
+@pytest.mark.parametrize("text", ["short_trajectory:0", "short_trajectory@2:1.5", "short_trajectory:some"])
+def test_how_many_trajectories_stop_short_is_a_count(text: str) -> None:
+    with pytest.raises(FaultError, match="a count or 'all' for short_trajectory"):
+        parse_faults(text)
+    assert parse_faults("short_trajectory@2:3, short_trajectory:all, short_trajectory") == [
+        Fault("short_trajectory", 2, 3),
+        Fault("short_trajectory", None, math.inf),
+        Fault("short_trajectory", None, 1),
+    ]

@@ -68,11 +68,11 @@ class KinovaController(PlainController):
 
     def _stream(self) -> None:
         cycle, lower, upper = self.cycle, self.model.lower, self.model.upper
+        while self._queue and self._left < 0.5 * cycle:
+            self._wanted = self._queue.popleft()
+            self._left += VELOCITY_PERIOD
         if self._left < 0.5 * cycle:
-            if self._queue:
-                self._wanted = self._queue.popleft()
-                self._left += VELOCITY_PERIOD
-            elif any(self.v):
+            if any(self.v):
                 self._wanted, self._left = self._zeros, cycle
             else:
                 self._stand()
