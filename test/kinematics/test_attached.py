@@ -74,7 +74,7 @@ def test_a_cylinders_filling_is_inside_it_and_reaches_all_of_its_surface(size: T
 
 def test_a_block_up_to_15_cm_is_known_to_within_3_mm() -> None:
     assert gap((0.15, 0.1, 0.1)) == pytest.approx(0.003)
-    assert SINK <= 0.002
+    assert SINK <= 0.003
 
 
 @pytest.fixture(name="chain", scope="module")
@@ -118,9 +118,9 @@ def test_a_carried_block_is_seen_where_it_is(chain: Chain) -> None:
 
 def test_a_block_that_is_put_down_touches_nothing_even_a_little_too_low(chain: Chain) -> None:
     q, size = hanging(), (0.04, 0.04, 0.06)
-    for depth in (0.0, 0.0003, 0.0019):
+    for depth in (0.0, 0.0003, 0.0029):
         assert clearance(held(chain, size), q, [table_below(chain, q, -depth, size)]).distance >= 0.0
-    assert clearance(held(chain, size), q, [table_below(chain, q, -0.006, size)]).distance == pytest.approx(-0.004)
+    assert clearance(held(chain, size), q, [table_below(chain, q, -0.007, size)]).distance == pytest.approx(-0.004)
 
 
 def test_a_corner_carried_against_a_post_is_seen(chain: Chain) -> None:

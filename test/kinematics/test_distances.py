@@ -131,7 +131,7 @@ def test_a_cylinder_is_kept_clear_of_on_all_sides_and_moves_as_one() -> None:
     radius, length = 0.05, 0.2
     for angle in np.linspace(0.0, np.pi, 9):
         pose = np.eye(4)
-        pose[:3, 3] = centre + 0.4 * np.array([np.cos(angle), np.sin(angle), 0.0])
+        pose[:3, 3] = centre + np.array([0.12 * np.cos(angle), 0.12 * np.sin(angle), -0.05])
         cylinder = Obstacles([Cylinder("can", pose, radius, length)])
         inner = Capsule("can", pose[:3, 3] + [0, 0, 0.05], pose[:3, 3] - [0, 0, 0.05], radius)
         found, least = clearance(chain, q, cylinder), clearance(chain, q, [inner])

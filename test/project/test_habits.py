@@ -19,16 +19,17 @@ VERSION = ElementTree.parse(ROOT / "package.xml").findtext("version") or ""
 
 # A room may not know these others. What is not listed is free; nodes/ may know everybody.
 FORBIDDEN: Dict[str, Set[str]] = {
-    "kinematics": {"planners", "plan", "primitives", "runner", "timing", "study", "sim", "nodes", "button"},
-    "robot": {"planners", "plan", "primitives", "runner", "timing", "study", "sim", "nodes", "button"},
-    "planners": {"plan", "primitives", "runner", "timing", "study", "sim", "nodes", "button"},
+    "kinematics": {"scene", "planners", "plan", "primitives", "runner", "timing", "study", "sim", "nodes", "button"},
+    "scene": {"robot", "planners", "plan", "primitives", "runner", "timing", "study", "sim", "nodes", "button"},
+    "robot": {"scene", "planners", "plan", "primitives", "runner", "timing", "study", "sim", "nodes", "button"},
+    "planners": {"scene", "plan", "primitives", "runner", "timing", "study", "sim", "nodes", "button"},
     "plan": {"primitives", "runner", "timing", "study", "sim", "nodes", "button"},
     "primitives": {"runner", "timing", "study", "sim", "nodes", "button"},
     "runner": {"timing", "sim", "nodes", "button"},
-    "timing": {"runner", "primitives", "planners", "robot", "kinematics", "sim", "nodes", "button"},
-    "study": {"runner", "primitives", "planners", "robot", "kinematics", "sim", "nodes", "button"},
+    "timing": {"scene", "runner", "primitives", "planners", "robot", "kinematics", "sim", "nodes", "button"},
+    "study": {"scene", "runner", "primitives", "planners", "robot", "kinematics", "sim", "nodes", "button"},
     "sim": {"runner", "primitives", "planners", "plan", "timing", "study", "nodes", "button"},
-    "button": {"runner", "primitives", "planners", "plan", "robot", "kinematics", "sim", "nodes"},
+    "button": {"scene", "runner", "primitives", "planners", "plan", "robot", "kinematics", "sim", "nodes"},
 }
 ROS = {"rospy", "actionlib", "rosgraph", "tf2_ros"}
 # A tool's main hands work to the rooms above its own: where a person starts it is where it belongs.

@@ -24,8 +24,11 @@ GAP = 0.003
 """m that the surface of a carried body may be from its filling, of bodies up to 15 cm."""
 GAP_SHARE = 0.02
 """The same as a share of the longest side, of larger ones: they would take too many capsules."""
-SINK = 0.002
-"""m that a carried body may sink into what it is put down on: a plan's heights and a grasp are no more exact."""
+SINK = 0.003
+"""m that a carried body may sink into what it is put down on: plans and grasps are no more exact.
+
+As much as RelaxedIK's margin for obstacles: what stands on a table is not pushed off it.
+"""
 LINE_RADIUS = 4.0
 """Radius of the capsules that fill a face, in gaps: thicker ones leave more of its rim, thinner ones are many."""
 CARRIERS = 64

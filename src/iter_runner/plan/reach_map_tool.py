@@ -10,7 +10,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iter_runner.kinematics import Chain, GeometryError, load_chain
+from iter_runner.kinematics import Box, Chain, GeometryError, load_chain
 from iter_runner.kinematics.reach import draw_reach_map, reach_counts
 from iter_runner.kinematics.rotations import matrix_to_rpy, rpy_to_matrix
 from iter_runner.plan.frames import FrameError
@@ -99,6 +99,8 @@ def _of_plan(options: argparse.Namespace, robot: Any) -> Tuple[Array, List[Tuple
     ]
     rectangles = []
     for box in workcell.obstacles:
+        if not isinstance(box, Box):
+            continue
         pose, half = np.asarray(box.pose, dtype=np.float64), np.asarray(box.size, dtype=np.float64) / 2
         corners = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) * half
         rectangles.append((box.name, (corners @ pose[:3, :3].T + pose[:3, 3])[:, :2]))
