@@ -11,10 +11,13 @@ from std_srvs.srv import Trigger
 from ur_dashboard_msgs.msg import RobotMode, SafetyMode
 
 from iter_runner.clock import Clock
+from iter_runner.robot.arm import Servo
 from iter_runner.robot.ros_arm import RosArm
 from iter_runner.robot.ros_service import ServiceCall
+from iter_runner.robot.rtde_servo import RtdeServo, rtde_control
 from iter_runner.robot.script_servo import ScriptServo
 from iter_runner.robot.table import Robot
+from iter_runner.robot.transport import RTDE
 from iter_runner.robot.urscript import STOP
 from iter_runner.run_control import Fault, RunControl
 
@@ -80,8 +83,8 @@ class URArm(RosArm):
     Args:
         robot, clock, report_fault: see :class:`iter_runner.robot.ros_arm.RosArm`; reports protective and emergency
             stops too, and a robot mode other than running.
-        transport: how streamed targets travel: ``script``.
-        robot_ip: unused.
+        transport: how streamed targets travel: ``script`` or ``rtde``.
+        robot_ip: the controller's address, for ``rtde``.
     """
 
     def __init__(
@@ -96,6 +99,15 @@ class URArm(RosArm):
         self._safety_mode: Optional[int] = None
         self._program_running: Optional[bool] = None
         self._script_displaced_program = False
+        self._rtde: Optional[RtdeServo] = None
+        if transport == RTDE:
+            self._rtde = RtdeServo(
+                lambda: rtde_control(robot_ip, robot.control_rate),
+                robot_ip,
+                robot.servo.lookahead_time,
+                robot.servo.gain,
+                self._displace_program,
+            )
         super().__init__(robot, clock, report_fault)
         topic = self._driver.topic
         self._script_publisher = rospy.Publisher(topic("script_command"), String, queue_size=100, tcp_nodelay=True)
@@ -106,6 +118,12 @@ class URArm(RosArm):
             rospy.Subscriber(topic("robot_program_running"), Bool, self._on_program_running),
             rospy.Subscriber(topic("speed_scaling_factor"), Float64, self._on_speed_scaling, queue_size=1),
         ]
+
+    def close(self) -> None:
+        """See :class:`iter_runner.robot.ros_arm.RosArm`."""
+        super().close()
+        if self._rtde is not None:
+            self._rtde.close()
 
     # What the driver says.
 
@@ -125,6 +143,8 @@ class URArm(RosArm):
         self._program_running = message.data
         if not message.data:
             self._script_displaced_program = False  # seen: no need to wait for it any more
+        elif self._rtde is not None and not self._script_displaced_program:
+            self._rtde.displace()
         self._wake()
 
     def _on_speed_scaling(self, message: Float64) -> None:
@@ -180,6 +200,8 @@ class URArm(RosArm):
         if not displaced:
             return
         self._program_running = None
+        if self._rtde is not None:
+            self._rtde.displace()
         call = ServiceCall(self._resend_program, on_answer=control.notify)
         self.wait_until(lambda: call.is_over, control, 5.0)
         try:
@@ -212,17 +234,30 @@ class URArm(RosArm):
         self._send_script(program)
 
     def _send_script(self, program: str) -> None:
-        # A script that no driver hears (it has died) displaces nothing.
-        if self._program_running is not False and self._script_publisher.get_num_connections() > 0:
-            self._script_displaced_program = True
+        if self._script_publisher.get_num_connections() > 0:  # one that no driver hears (it has died) displaces nothing
+            self._displace_program()
+            if self._rtde is not None:
+                self._rtde.displace()
         self._script_publisher.publish(String(program if program.endswith("\n") else program + "\n"))
 
-    def servo(self) -> ScriptServo:
+    def _displace_program(self) -> None:
+        """External Control's end, if it has not been told yet, is on its way."""
+        if self._program_running is not False:
+            self._script_displaced_program = True
+
+    def servo(self) -> Servo:
         """See :class:`iter_runner.robot.arm.Arm`."""
+        if self._rtde is not None:
+            return self._rtde
         return ScriptServo(self.script, self._robot.servo.lookahead_time, self._robot.servo.gain)
 
     def halt(self) -> None:
         """See :class:`iter_runner.robot.arm.Arm`."""
         super().halt()
+        if self._rtde is not None:
+            self._rtde.halt()
         with contextlib.suppress(Exception):
             self._send_script(STOP)
+        with contextlib.suppress(Exception):
+            if self._rtde is not None:  # where no driver heard that, past it
+                self._rtde.stop()
