@@ -99,6 +99,7 @@ def time_optimal(
     phase_velocity: Optional[float] = None,
     phase_acceleration: Optional[float] = None,
     stretch: float = 1.0,
+    intervals: int = GRID,
 ) -> Profile:
     """The fastest timing of a path within its limits, then ``stretch`` times as long.
 
@@ -108,6 +109,7 @@ def time_optimal(
         velocity, acceleration: (n,) limits, rad/s and rad/s².
         phase_velocity, phase_acceleration: limits of the phase, 1/s and 1/s²: a ceiling of the flange's speed.
         stretch: 1 or more.
+        intervals: at whose ends the limits are held: more for a long path with tight bends.
 
     Raises:
         ValueError: the path can't be timed (it bends too sharply for the spline).
@@ -118,7 +120,7 @@ def time_optimal(
     speed = np.append(velocity, 1e3 if phase_velocity is None else phase_velocity)
     rise = np.append(acceleration, 1e6 if phase_acceleration is None else phase_acceleration)
     path = toppra.SplineInterpolator(phases, columns, bc_type="not-a-knot" if len(positions) > 3 else "natural")
-    grid = np.linspace(0.0, 1.0, GRID + 1)
+    grid = np.linspace(0.0, 1.0, intervals + 1)
     solver = algorithm.TOPPRA(_constraints(tuple(speed), tuple(rise)), path, gridpoints=grid, solver_wrapper="seidel")
     _, speeds, _ = solver.compute_parameterization(0.0, 0.0)
     if speeds is None or not np.all(np.isfinite(speeds)):
