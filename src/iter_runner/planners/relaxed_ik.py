@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Iterator, List, Optional, Sequence
 import numpy as np
 
 from iter_runner.kinematics import AttachedBody, Obstacle, RelaxedIK
-from iter_runner.planners.arrival import PATIENCE, Arrival
 from iter_runner.planners.base import MoveGoal, Planner, Unreachable
 from iter_runner.planners.inverse import refine
 from iter_runner.planners.options import MoveOptions, read_options
 from iter_runner.planners.routes import Route, Router
+from iter_runner.planners.stream import stream_targets
 from iter_runner.robot.arm import Arm, JointPath, Servo, Vector
-from iter_runner.robot.joint_paths import steps_between
 from iter_runner.run_control import Fault, RunControl
 
 if TYPE_CHECKING:
@@ -25,14 +24,10 @@ SETTLE_TICKS = 150
 """Ticks at most that the solver gets to come to rest once its goal stands at the target."""
 SETTLED = 2e-5
 """rad a tick below which it has come to rest."""
-SLOW_TICKS = 15
-"""Ticks over which the stream slows down before a pause and comes up to speed after it."""
 DEEPEST = 1e-3
 """m that the solver, which weighs clearance against other things, may take bodies into each other."""
 ROUNDING = 1e-6
 """m"""
-GRAIN = 1e-6
-"""s by which a tick may come early: a simulated clock is counted in steps that floats only nearly hit."""
 
 
 class RelaxedIKPlanner(Planner):
@@ -161,46 +156,14 @@ class RelaxedIKPlanner(Planner):
 
     def move(self, arm: Arm, start: Vector, goal: MoveGoal, control: RunControl) -> JointPath:
         """See :class:`iter_runner.planners.base.Planner`."""
-        sent: List[Vector] = [np.array(start, dtype=np.float64)]
+        start = np.array(start, dtype=np.float64)
         control.wait_while_paused()
-        servo = self._servo = arm.servo()
-        clock = control.clock
-        arrival: Optional[Arrival] = None
-        give_up = math.inf
-        deadline = clock.now()
-        pace = 1.0  # ticks a period: below 1 around a pause
         targets = self.targets(start, goal)
         with self.planning():
-            target = next(targets, None)  # where the goal is unreachable, it is said here, before anything moves
+            first = next(targets, None)  # where the goal is unreachable, it is said here, before anything moves
+        servo = self._servo = arm.servo()
         try:
-            servo.start()
-            while True:
-                if target is not None:
-                    sent.append(target)
-                elif arrival is None:
-                    arrival, give_up = Arrival(self._chain, sent[-1]), clock.now() + PATIENCE
-                elif arrival.is_over(arm.reading(), give_up):
-                    break
-                # After the last target it is held, until the arm, which lags, is there.
-                period = self._period / (pace * max(arm.speed_scaling, 0.01))
-                before = sent[-1] if target is None else sent[-2]
-                for step, lasts in steps_between(before, sent[-1], period, servo.fixed_period):
-                    servo.send(step, lasts)
-                    deadline += lasts
-                    if clock.now() > deadline - self._period / 2:  # late: ticks move on, none is skipped or hurried
-                        deadline = clock.now() + lasts
-                    control.sleep_until(deadline - GRAIN)
-                if control.paused:
-                    pace = max(0.0, pace - 1.0 / SLOW_TICKS)
-                    if pace < 0.5 / SLOW_TICKS or target is None:
-                        self._stand_still(servo, arm, control)
-                        pace, deadline = 1.0 / SLOW_TICKS, clock.now()
-                else:
-                    pace = min(1.0, pace + 1.0 / SLOW_TICKS)
-                if target is not None:
-                    target = next(targets, None)
-            arrival.verify(arm.reading())
-            servo.stop()
+            sent = stream_targets(arm, servo, start, first, targets, self._period, self._chain, control)
         except Unreachable as error:
             arm.halt()
             raise Fault("unreachable", f"stopped on the way: {error}") from error
@@ -210,12 +173,6 @@ class RelaxedIKPlanner(Planner):
         finally:
             self._servo = None
         return self._path(sent)
-
-    def _stand_still(self, servo: Servo, arm: Arm, control: RunControl) -> None:
-        """Lets go of the arm until the run is resumed."""
-        servo.pause()
-        control.wait_while_paused()
-        servo.resume()
 
     def pause_stream(self) -> None:
         """See :class:`iter_runner.planners.base.Planner`."""
