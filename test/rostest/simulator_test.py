@@ -3,7 +3,6 @@
 
 import math
 import sys
-import threading
 import time
 import unittest
 
@@ -14,10 +13,8 @@ import rospy
 from actionlib_msgs.msg import GoalStatus
 from control_msgs.msg import (
     FollowJointTrajectoryAction,
-    FollowJointTrajectoryGoal,
     FollowJointTrajectoryResult,
     GripperCommandAction,
-    GripperCommandGoal,
     JointTolerance,
 )
 from geometry_msgs.msg import Point, Pose, Quaternion
@@ -25,9 +22,9 @@ from iter_runner.msg import Scene, SceneObject
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from shape_msgs.msg import SolidPrimitive
+from simulator_client import PATIENCE, Latest, await_connections, call, grip, run_goal, trajectory_goal
 from std_msgs.msg import Bool, Float64, String
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectoryPoint
 from ur_dashboard_msgs.msg import RobotMode, SafetyMode
 from ur_dashboard_msgs.srv import GetRobotMode, GetSafetyMode, IsProgramRunning
 from ur_msgs.srv import SetIO, SetIORequest, SetPayload, SetSpeedSliderFraction
@@ -37,40 +34,10 @@ from iter_runner.kinematics import load_chain
 from iter_runner.kinematics.rotations import matrix_to_quaternion
 from iter_runner.robot.table import load_robot, robot_gripper
 
-PATIENCE = 120.0  # s of real time
 HARDWARE = "/ur_hardware_interface"
 DASHBOARD = f"{HARDWARE}/dashboard"
 ROBOT = load_robot("ur5")
 NAMES = ROBOT.joints
-
-
-class Latest:
-    """The last message of a topic, and all of them."""
-
-    def __init__(self, topic, message_class, **options):
-        self._changed = threading.Condition()
-        self.messages = []
-        self.subscriber = rospy.Subscriber(topic, message_class, self._take, tcp_nodelay=True, **options)
-
-    def _take(self, message):
-        with self._changed:
-            self.messages.append(message)
-            self._changed.notify_all()
-
-    @property
-    def last(self):
-        return self.messages[-1]
-
-    def wait(self, condition, what):
-        with self._changed:
-            if not self._changed.wait_for(lambda: self.messages and condition(self.last), PATIENCE):
-                raise AssertionError(f"{what}: still {self.messages[-1:]} after {PATIENCE} s")
-            return self.last
-
-
-def call(name, service_class, *arguments):
-    rospy.wait_for_service(name, PATIENCE)
-    return rospy.ServiceProxy(name, service_class)(*arguments)
 
 
 class SimulatorTest(unittest.TestCase):
@@ -92,10 +59,7 @@ class SimulatorTest(unittest.TestCase):
         cls.gripper = actionlib.SimpleActionClient("/gripper_command", GripperCommandAction)
         for client in (cls.follow, cls.gripper):
             assert client.wait_for_server(rospy.Duration(10 * PATIENCE))
-        deadline = time.monotonic() + PATIENCE
-        while not (cls.script.get_num_connections() and cls.fault.get_num_connections()):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        await_connections(cls.script, cls.fault)
 
     def setUp(self):
         call(f"{HARDWARE}/set_speed_slider", SetSpeedSliderFraction, 1.0)
@@ -122,18 +86,10 @@ class SimulatorTest(unittest.TestCase):
         return self.joints()[0]
 
     def goal(self, *points, names=NAMES, **fields):
-        goal = FollowJointTrajectoryGoal(**fields)
-        goal.trajectory.joint_names = list(names)
-        for moment, positions in points:
-            goal.trajectory.points.append(
-                JointTrajectoryPoint(positions=list(positions), time_from_start=rospy.Duration.from_sec(moment))
-            )
-        return goal
+        return trajectory_goal(names, *points, **fields)
 
     def follow_to_end(self, goal):
-        self.follow.send_goal(goal)
-        self.assertTrue(self.follow.wait_for_result(rospy.Duration(10 * PATIENCE)))
-        return self.follow.get_state(), self.follow.get_result()
+        return run_goal(self.follow, goal)
 
     def run_script(self, text):
         self.script.publish(text)
@@ -376,11 +332,7 @@ class SimulatorTest(unittest.TestCase):
         self.grip(gripper.position_open)
 
     def grip(self, position):
-        goal = GripperCommandGoal()
-        goal.command.position, goal.command.max_effort = position, 50.0
-        self.gripper.send_goal(goal)
-        self.assertTrue(self.gripper.wait_for_result(rospy.Duration(10 * PATIENCE)))
-        return self.gripper.get_state(), self.gripper.get_result()
+        return grip(self.gripper, position)
 
 
 if __name__ == "__main__":

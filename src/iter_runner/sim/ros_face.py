@@ -198,6 +198,7 @@ class RosFace(Generic[ControllerT]):
         try:
             for fault in parse_faults(text):
                 self.cell.inject(fault)
+            rospy.loginfo("Fault to come: %s", text)
         except FaultError as error:
             rospy.logerr("%s", error)
 
@@ -205,7 +206,10 @@ class RosFace(Generic[ControllerT]):
         bodies, faults = bodies_of(message, self._urdf, self._robot.base_frame)
         for fault in faults:
             rospy.logerr("Scene: %s", fault)
-        self.cell.world.replace(bodies, self.cell.flange())
+        if message.changed:
+            self.cell.world.update(bodies, message.changed)
+        else:
+            self.cell.world.replace(bodies, self.cell.flange())
 
     def _trajectory_goal(self, handle: ServerGoalHandle) -> None:
         if handle.get_goal_status().status != GoalStatus.PENDING:
