@@ -71,7 +71,7 @@ class VelocityArm:
             np.array([math.inf, 2.0]),
             [True, False],
             PERIOD,
-            "call in/start",
+            advice="call in/start",
         )
 
     def _publish(self, velocities: Vector) -> None:

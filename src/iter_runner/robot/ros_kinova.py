@@ -22,6 +22,8 @@ from iter_runner.run_control import Fault
 
 MOST_JOINTS = 7
 """Joints that a kinova_msgs/JointVelocity has room for."""
+LATE_WALL = 0.1
+"""Seconds of wall time that a target may be late on a simulated clock, which waits for it about as long."""
 TICK_WALL = 0.01
 """Seconds of wall time at most that a tick on a simulated clock waits for the joint state of its own moment."""
 
@@ -68,7 +70,8 @@ class KinovaArm(RosArm):
             np.array([np.inf if joint.kind == "continuous" else joint.upper for joint in self._joints]),
             self._continuous,
             1.0 / JOINT_VELOCITY_RATE,
-            self._advice(),
+            late_wall=0.0 if self._hardware else LATE_WALL,
+            advice=self._advice(),
         )
 
     def _advice(self) -> str:

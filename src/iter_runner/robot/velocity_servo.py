@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from typing import Callable, Deque, Optional, Sequence, Tuple
 
@@ -23,6 +24,8 @@ LATE = 1.5
 """Periods after the last target when the next counts as missing, and the arm is stopped."""
 BACKLOG = 0.75
 """Periods of motion that the driver may have before it: one message more would build up a queue."""
+STILL = 1e-9
+"""rad/s of the first joint where the arm is to stand but the stream goes on: nothing but zeros means that it ends."""
 HISTORY = 50
 """Targets that are kept to compare readings with, some of which are late."""
 
@@ -46,6 +49,7 @@ class VelocityServo:
         lower, upper: (n,) rad, towards and beyond which no joint is driven; infinite for continuous joints.
         continuous: (n,), which joints have no limits and are measured in turns of their own.
         period: s between messages, exactly.
+        late_wall: s of wall time that have to pass as well before a target counts as missing: simulated clocks jump.
         advice: what a person may do about an arm that does not obey, for the fault's message.
     """
 
@@ -60,6 +64,7 @@ class VelocityServo:
         upper: Vector,
         continuous: Sequence[bool],
         period: float = 0.01,
+        late_wall: float = 0.0,
         advice: str = "see what holds it",
     ) -> None:
         self.fixed_period: Optional[float] = period
@@ -71,11 +76,13 @@ class VelocityServo:
         self._limits = np.asarray(velocity_limits, dtype=np.float64)
         self._lower, self._upper = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
         self._continuous = list(continuous)
+        self._late_wall = late_wall
         self._advice = advice
         self._changed = threading.Condition()
         self._stream: Optional[object] = None  # the one under way
         self._moving = False
         self._last_sent = 0.0
+        self._last_sent_wall = 0.0
         self._driver_busy_until = 0.0
         self._targets: Deque[Tuple[float, Vector]] = deque(maxlen=HISTORY)  # when each is due, and where
 
@@ -102,14 +109,15 @@ class VelocityServo:
                 return
             velocities = self._velocities(positions, now, reading)
             self._targets.append((now + self._period, positions))
-            self._last_sent = now
-            self._moving = True
+            self._last_sent, self._last_sent_wall = now, time.monotonic()
+            if not self._moving:
+                self._moving = True
+                self._changed.notify_all()  # the watch, which looks by itself from here on
             # After a stop that filled in for a late target the driver may have no room for this one: it is skipped, and
             # the error that this makes is closed later.
             if self._driver_busy_until - now <= BACKLOG * self._period:
                 self._driver_busy_until = max(self._driver_busy_until, now) + self._period
                 self._publish(velocities)
-            self._changed.notify_all()
 
     def _velocities(self, target: Vector, now: float, reading: JointReading) -> Vector:
         """(n,) rad/s for the period that begins ``now``."""
@@ -131,7 +139,10 @@ class VelocityServo:
         velocities: Vector = np.clip(feed_forward + correction, -self._limits, self._limits)
         room_up = np.maximum(self._upper - measured, 0.0) / self._period
         room_down = np.maximum(measured - self._lower, 0.0) / self._period
-        return np.clip(velocities, -room_down, room_up)
+        velocities = np.clip(velocities, -room_down, room_up)
+        if not np.any(velocities):
+            velocities[0] = STILL
+        return velocities
 
     def _expected(self, moment: float) -> Vector:
         """Where the targets say that the arm was at ``moment`` on the study clock, (n,) rad."""
@@ -173,9 +184,12 @@ class VelocityServo:
         with self._changed:
             while self._stream is stream:
                 deadline = self._last_sent + LATE * self._period
+                wall = self._last_sent_wall + self._late_wall - time.monotonic()
                 if not self._moving:
                     self._changed.wait(1.0)
-                elif self._clock.now() >= deadline:
-                    self._stand()
-                else:
+                elif wall > 0:
+                    self._changed.wait(wall)
+                elif self._clock.now() < deadline:
                     self._clock.wait_until(deadline, self._changed)
+                else:
+                    self._stand()
