@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Mapping, Optional, Tuple
 from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iter_runner.kinematics.rotations import inverse, rpy_to_matrix
+from iter_runner.kinematics.rotations import inverse, rotation_vector_to_matrix, rpy_to_matrix
 
 Array = NDArray[np.float64]
 
@@ -29,6 +29,7 @@ class UrdfJoint:
         axis: (3,) unit vector.
         lower, upper: rad (m); a continuous joint has -2 pi and 2 pi.
         velocity: rad/s (m/s); 0 where the description has none.
+        mimic: the joint that it follows, with factor and offset; None: it stands by itself.
     """
 
     name: str
@@ -40,6 +41,16 @@ class UrdfJoint:
     lower: float
     upper: float
     velocity: float
+    mimic: Optional[Tuple[str, float, float]] = None
+
+    def motion(self, position: float) -> Array:
+        """(4, 4) of the child in the joint's own frame at ``position``, rad (m)."""
+        moved = np.eye(4)
+        if self.kind == "prismatic":
+            moved[:3, 3] = position * self.axis
+        elif self.kind in MOVABLE:
+            moved[:3, :3] = rotation_vector_to_matrix(position * self.axis)
+        return moved
 
 
 @dataclass(frozen=True)
@@ -101,6 +112,24 @@ class Urdf:
                 poses[index] = poses[index] @ joint.origin
         return inverse(poses[0]) @ poses[1]
 
+    def poses(self, positions: Mapping[str, float]) -> Dict[str, Array]:
+        """The poses (4, 4) of all links in the root, joints at ``positions`` rad (m), mimics as they follow, others at 0.
+
+        Raises:
+            ChainError: there is not exactly one root.
+        """
+        poses = {self.root(): np.eye(4)}
+        waiting = list(self.joints.values())
+        while waiting:
+            joint = next((joint for joint in waiting if joint.parent in poses), None)
+            if joint is None:
+                raise ChainError(f"joints of '{self.name}' go in a circle at '{waiting[0].name}'")
+            waiting.remove(joint)
+            source, factor, offset = joint.mimic or (joint.name, 1.0, 0.0)
+            position = factor * positions.get(source, 0.0) + offset
+            poses[joint.child] = poses[joint.parent] @ joint.origin @ joint.motion(position)
+        return poses
+
     def leaves(self) -> List[str]:
         """The links that carry no joint."""
         parents = {joint.parent for joint in self.joints.values()}
@@ -157,9 +186,16 @@ def _joint(element: ElementTree.Element) -> UrdfJoint:
             upper = float(_numbers(attributes.get("upper"), (0,), f"{what}, upper limit")[0])
             if lower > upper:
                 raise ChainError(f"{what}: lower limit {lower} is above upper limit {upper}")
-    return UrdfJoint(
-        name, kind, parent.get("link", ""), child.get("link", ""), _origin(element, what), axis, lower, upper, velocity
-    )
+    mimic = element.find("mimic")
+    follows = None
+    if mimic is not None:
+        factor, offset = (
+            float(_numbers(mimic.get(key), (default,), f"{what}, mimic {key}")[0])
+            for key, default in (("multiplier", 1.0), ("offset", 0.0))
+        )
+        follows = (mimic.get("joint", ""), factor, offset)
+    links = parent.get("link", ""), child.get("link", "")
+    return UrdfJoint(name, kind, *links, _origin(element, what), axis, lower, upper, velocity, follows)
 
 
 def _capsule(link: str, collision: ElementTree.Element) -> Optional[UrdfCapsule]:

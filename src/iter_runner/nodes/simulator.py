@@ -98,6 +98,7 @@ def _make_face() -> RosFace[Any]:
         gripper.opening_open,
         gripper.opening_closed,
         _number("finger_speed", 0.1, 0.001),
+        gripper.openings,
     )
     model = arm_model(robot)
     start = _start(robot, model)

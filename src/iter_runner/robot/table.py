@@ -10,7 +10,7 @@ import math
 import reprlib
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 from xml.etree import ElementTree
 
 import numpy as np
@@ -77,7 +77,7 @@ class Driver(_Row):
 
     Attributes:
         interface: whose manners it has: what its topics, services and actions do, beside their names.
-        topics, services, actions: names by purpose.
+        topics, services, actions, parameters: names by purpose.
         bringup: how main.launch starts it; None: whoever has the arm starts its drivers.
     """
 
@@ -86,6 +86,7 @@ class Driver(_Row):
     topics: Dict[str, str]
     services: Dict[str, str] = {}
     actions: Dict[str, str]
+    parameters: Dict[str, str] = {}
 
     def topic(self, purpose: str) -> str:
         """The topic's name. Raises RobotError where this family has none for ``purpose``."""
@@ -105,6 +106,22 @@ class Driver(_Row):
         return names[purpose]
 
 
+class Fingers(BaseModel):
+    """How much room a gripper's fingers take beside what they hold, m, for the layout of plans; a Robotiq 2F-85's.
+
+    Attributes:
+        thickness: of a fingertip, along the line on which the fingers close.
+        breadth: of the fingertips of a side, across that line.
+        radius: around the hand's axis, of what is next to things of a hand's height that stand beside.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    thickness: float = Field(default=0.015, gt=0)
+    breadth: float = Field(default=0.022, gt=0)
+    radius: float = Field(default=0.03, gt=0)
+
+
 class GripperRow(_Row):
     """A gripper: its driver's action, its model, and how its driver's position relates to the opening.
 
@@ -121,7 +138,9 @@ class GripperRow(_Row):
         mass: kg, coupling included.
         tip_offset: m, from the flange to the fingertips.
         position_open, position_closed: the driver's positions at the ends, rad.
-        opening_open, opening_closed: between the fingertips at those ends, m; linear between them.
+        opening_open, opening_closed: between the fingertips at those ends, m; linear between them,
+        openings: or linear between these pairs of position (rad) and opening (m) on the way from one end to the other.
+        fingers: how much room they take beside what they hold.
         max_effort: N, where a plan gives none.
         moveit_group: with the planner ``moveit``, grasp and release go through this group of its SRDF; empty: to the
             action, as with all other planners.
@@ -139,6 +158,8 @@ class GripperRow(_Row):
     position_closed: float
     opening_open: float = Field(ge=0)
     opening_closed: float = Field(ge=0)
+    openings: List[Tuple[float, float]] = []
+    fingers: Fingers = Fingers()
     max_effort: float = Field(gt=0)
     moveit_group: str = ""
 
@@ -148,17 +169,38 @@ class GripperRow(_Row):
             raise ValueError(f"position_open and position_closed are both {self.position_open}")
         if self.opening_open <= self.opening_closed:
             raise ValueError(f"opening_open {self.opening_open} is not above opening_closed {self.opening_closed}")
+        points = self._points
+        closing = math.copysign(1.0, self.position_closed - self.position_open)
+        for (position, opening), (after, narrower) in zip(points, points[1:]):
+            if closing * (after - position) <= 0 or narrower >= opening:
+                raise ValueError(
+                    f"openings: on the way from open to closed, [{after:g}, {narrower:g}] can't follow "
+                    f"[{position:g}, {opening:g}]"
+                )
         return self
+
+    @property
+    def _points(self) -> List[Tuple[float, float]]:
+        """Pairs of position (rad) and opening (m), open to closed, between which all is linear."""
+        ends = (self.position_open, self.opening_open), (self.position_closed, self.opening_closed)
+        return [ends[0], *self.openings, ends[1]]
 
     def opening_of(self, position: float) -> float:
         """The opening (m) at the driver's ``position`` (rad), clipped to the range."""
-        share = (position - self.position_open) / (self.position_closed - self.position_open)
-        return self.opening_open + min(max(share, 0.0), 1.0) * (self.opening_closed - self.opening_open)
+        return piecewise(position, self._points)
 
     def position_of(self, opening: float) -> float:
         """The driver's position (rad) at which the fingertips are ``opening`` metres apart, clipped to the range."""
-        share = (opening - self.opening_open) / (self.opening_closed - self.opening_open)
-        return self.position_open + min(max(share, 0.0), 1.0) * (self.position_closed - self.position_open)
+        return piecewise(opening, [(opening, position) for position, opening in self._points])
+
+
+def piecewise(value: float, points: Sequence[Tuple[float, float]]) -> float:
+    """What belongs to ``value``, linear between ``points`` (either way ordered), clipped to the first and last."""
+    for index, ((start, before), (end, after)) in enumerate(zip(points, points[1:])):
+        share = (value - start) / (end - start)
+        if share <= 1.0 or index == len(points) - 2:
+            return before + min(max(share, 0.0), 1.0) * (after - before)
+    raise ValueError(f"two points expected, {len(points)} found")
 
 
 class Servo(BaseModel):
@@ -205,6 +247,7 @@ class Robot(_Row):
         joints: names, base to tip; every joint vector elsewhere is in this order.
         planners: which planners fit it.
         moveit_group: the group of its joints in MoveIt's SRDF, for the planner ``moveit``.
+        payload: kg that it can carry at its flange, the gripper included; None: not said.
         tuck: (n,) rad, where the arm starts.
         control_rate: Hz, the controller's cycle.
         stream_rate: Hz, ticks of streamed targets.
@@ -228,6 +271,7 @@ class Robot(_Row):
     joints: List[str] = Field(min_length=1)
     planners: List[str] = Field(min_length=1)
     moveit_group: str = "manipulator"
+    payload: Optional[float] = Field(default=None, gt=0)
     tuck: List[float]
     control_rate: float = Field(gt=0)
     stream_rate: float = Field(gt=0)
@@ -351,7 +395,7 @@ def load_driver(name: str, arguments: Optional[Mapping[str, str]] = None) -> Dri
         return driver.model_copy(
             update={
                 kind: {purpose: text.format(**(arguments or {})) for purpose, text in getattr(driver, kind).items()}
-                for kind in ("topics", "services", "actions")
+                for kind in ("topics", "services", "actions", "parameters")
             }
         )
     except KeyError as missing:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, List, NamedTuple, Optional
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+
+from iter_runner.robot.table import piecewise
 
 FINGER_SPEED = 0.1
 """m/s of opening; a Robotiq 2F-85 does 0.02 to 0.15."""
@@ -14,27 +16,40 @@ STILL = 1e-4
 
 @dataclass(frozen=True)
 class HandModel:
-    """A gripper's range: positions in its driver's unit (rad), openings in m, linear in between."""
+    """A gripper's range: positions in its driver's unit (rad), openings in m, linear in between.
+
+    ``openings`` are pairs of both on the way from open to closed, between which it is linear instead.
+    """
 
     position_open: float
     position_closed: float
     opening_open: float
     opening_closed: float
     speed: float = FINGER_SPEED
+    openings: Sequence[Tuple[float, float]] = ()
 
     @property
     def opening_per_position(self) -> float:
-        """m per rad; below 0 for a gripper whose position grows as it closes."""
+        """m per rad, over the whole range; below 0 for a gripper whose position grows as it closes."""
         return (self.opening_open - self.opening_closed) / (self.position_open - self.position_closed)
 
     def opening_of(self, position: float) -> float:
         """Between the fingertips, m."""
+        if self.openings:
+            return piecewise(position, self._points)
         return self.opening_open + (position - self.position_open) * self.opening_per_position
 
     def position_of(self, opening: float) -> float:
         """The driver's position, rad, clipped to the range."""
+        if self.openings:
+            return piecewise(opening, [(opening, position) for position, opening in self._points])
         clipped = min(max(opening, self.opening_closed), self.opening_open)
         return self.position_open + (clipped - self.opening_open) / self.opening_per_position
+
+    @property
+    def _points(self) -> List[Tuple[float, float]]:
+        ends = (self.position_open, self.opening_open), (self.position_closed, self.opening_closed)
+        return [ends[0], *self.openings, ends[1]]
 
 
 class HandResult(NamedTuple):
