@@ -24,7 +24,7 @@ class Unreachable(Exception):
 
 
 class PlannerUnavailable(Exception):
-    """What a planner stands on is not installed; the message says what to install, and what there is instead."""
+    """What a planner stands on is missing (a package, a setting, a record); the message says what to do about it."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,11 @@ class MoveGoal:
     flange: NDArray[np.float64]
     options: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
+
+
+def motion_key(step: int, count: int = 1) -> str:
+    """The ``key`` of a move: of the ``count``-th one, from 1, of the step with that index in the plan's flat list."""
+    return str(step) if count == 1 else f"{step}_{count}"
 
 
 def path_hash(positions: Vector) -> str:
@@ -60,13 +65,15 @@ class Planner(ABC):
     name: ClassVar[str]
     SETTINGS: ClassVar[Sequence[str]] = ()
     """Keyword arguments of the class beside robot, chain and obstacles, which load_planner() passes on."""
+    sends: ClassVar[str] = "trajectory"
+    """How its motions reach the arm: as ``targets`` tick by tick, one ``trajectory``, or a ``program`` of its own."""
     repeats: bool = True
     """Whether the same start and goal give the same path in every process, so that a check can rehearse the run."""
     planning_time: Optional[float] = None
     """s of wall time from the beginning of the last move until its motion was known; None where it was not measured."""
 
     @classmethod
-    def check_available(cls) -> None:
+    def check_available(cls) -> None:  # noqa: B027 - most stand on nothing that may be missing
         """Returns if what the planner stands on is installed; looks without starting any of it.
 
         Raises:

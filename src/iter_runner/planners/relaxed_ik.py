@@ -39,6 +39,7 @@ class RelaxedIKPlanner(Planner):
     """
 
     name: ClassVar[str] = "relaxed_ik"
+    sends: ClassVar[str] = "targets"
 
     def __init__(self, robot: Robot, chain: Chain, obstacles: Sequence[Obstacle] = ()) -> None:
         self._robot = robot

@@ -73,6 +73,7 @@ class URNativePlanner(Planner):
     """
 
     name: ClassVar[str] = "ur"
+    sends: ClassVar[str] = "program"
 
     def __init__(self, robot: Robot, chain: Chain, obstacles: Sequence[Obstacle] = ()) -> None:
         self._chain = chain

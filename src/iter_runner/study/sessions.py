@@ -210,6 +210,19 @@ def load_path(file: Path) -> Tuple[Array, Array]:
         raise SessionError(f"can't read the commanded path {file}: {error}") from error
 
 
+def path_joints(file: Path) -> List[str]:
+    """The joints' names that a commanded path's columns belong to.
+
+    Raises:
+        SessionError: it can't be read.
+    """
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return [str(name) for name in arrays["joint_names"]]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise SessionError(f"can't read the commanded path {file}: {error}") from error
+
+
 def last_commanded_joints(session: Session) -> Optional[Array]:
     """Where the session's last finished move commanded the arm to, (n,) rad; None where it has no move.
 
