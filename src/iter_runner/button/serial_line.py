@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import threading
-from pathlib import Path
-from typing import Callable, List, Optional
+from typing import Callable, List
 
 import serial
 
 from iter_runner.button.source import Now, OnPress, Press, SourceError
+from iter_runner.serial_port import ports_here, why_not_open
 
 SILENCE = 0.03
 """Bytes that follow each other within this (s) belong to one message."""
@@ -96,7 +95,7 @@ class SerialLine:
         say: Callable[[str], None] = print,
     ) -> None:
         if not port:
-            raise SourceError(f"the serial source needs ~port; serial ports here: {_ports()}")
+            raise SourceError(f"the serial source needs ~port; serial ports here: {ports_here()}")
         self._now = now
         self._port = port
         self._trigger = trigger
@@ -117,7 +116,7 @@ class SerialLine:
                 self._line.open()
                 self._line.reset_input_buffer()  # what the device sent before we listened is no press
             except (OSError, ValueError) as error:  # SerialException is an OSError
-                reason = self._reason(error)
+                reason = why_not_open(self._port, error)
                 if reason != lost:
                     self._warn(f"button: can't open {self._port}: {reason}; trying again every {RETRY:g} s")
                     lost = reason
@@ -152,20 +151,3 @@ class SerialLine:
             for press in reader.feed(data, time):
                 on_press(Press(press, {"port": self._port, "data": data.decode("latin-1")}))
         return "closed"
-
-    def _reason(self, error: Exception) -> str:
-        number = getattr(error, "errno", None)
-        if number == errno.EACCES:
-            return "permission denied (add yourself to the group that owns it, often dialout, and log in again)"
-        if number == errno.ENOENT or not Path(self._port).exists():
-            return f"no such port (is it plugged in? serial ports here: {_ports()})"
-        if number == errno.EBUSY:
-            return "another program has it open"
-        return str(error)
-
-
-def _ports() -> str:
-    from serial.tools.list_ports import comports
-
-    found: Optional[str] = ", ".join(sorted(port.device for port in comports()))
-    return found or "none"
