@@ -4,6 +4,8 @@ Parameters:
     ~robot (str, ur5): a row of config/robots/, or the path of such a YAML file.
     ~speed (float, 0.5): rad/s of the fastest joint.
     ~table_height (float, none): m, in the robot's base frame: nothing may get below it on the way.
+    ~preflight (bool, false): look at the driver, the arm and the gripper first, say how each is, and do not move before
+        all are well.
 
 Publishes: /arm_ready (std_msgs/Bool, latched): false until the arm stands tucked. And the commands that move the arm.
 Subscribes: the driver's topics.
@@ -12,8 +14,9 @@ Services: /initialize_joints/confirm (std_srvs/Trigger): go, though the way was 
 
 from __future__ import annotations
 
+import re
 import threading
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 import numpy as np
 import rospy
@@ -23,6 +26,7 @@ from std_srvs.srv import Trigger, TriggerRequest, TriggerResponse
 from iter_runner.clock import MonotonicClock
 from iter_runner.kinematics import load_chain
 from iter_runner.kinematics.urdf import read_urdf
+from iter_runner.nodes.preflight import Preflight
 from iter_runner.nodes.ros_clock import study_clock
 from iter_runner.nodes.start import start_node
 from iter_runner.planners.tuck import nearest_turn, slow_path, straight_way, what_is_unsafe
@@ -42,6 +46,8 @@ STANDS = 0.01
 """rad/s"""
 ARRIVAL = 2.0
 """Seconds, by the time of the readings, that an arm may still take to its end when its trajectory is over."""
+WARNING = 3.0
+"""Seconds between the word that all is well again and the motion: whoever has put something right steps back."""
 TRIES = 3
 """How often the arm is sent before a person is asked why it does not arrive."""
 
@@ -49,7 +55,9 @@ TRIES = 3
 class InitializeJoints:
     """See the module."""
 
-    def __init__(self, robot: Robot, speed: float, table_height: Optional[float]) -> None:
+    _preflight: Optional[Preflight] = None
+
+    def __init__(self, robot: Robot, speed: float, table_height: Optional[float], preflight: bool = False) -> None:
         self._robot = robot
         self._speed = speed
         self._table_height = table_height
@@ -64,10 +72,14 @@ class InitializeJoints:
         self._confirmed = threading.Event()
         rospy.Service(CONFIRM, Trigger, self._on_confirm)
         self._arm = connect_arm(robot, self._control.clock, report_fault=self._control.report_fault)
+        if preflight:
+            self._preflight = Preflight(robot, self._arm, self._control.clock)
         rospy.on_shutdown(self._control.stop)
 
     def run(self) -> None:
         """Returns when the arm is tucked; raises Stopped when the node is shut down."""
+        if self._preflight is not None:
+            self._look_first(self._preflight)
         confirmed = False
         tries = 0
         while True:
@@ -100,6 +112,39 @@ class InitializeJoints:
         """Whether the arm may go on by itself: it only ended short, or a simulator's messages were late."""
         simulated = not isinstance(self._control.clock, MonotonicClock)
         return fault.code == "goal_tolerance" or (simulated and fault.code == "stale_joint_states")
+
+    def _look_first(self, preflight: Preflight) -> None:
+        """Returns when every check of the preflight holds; says each that does not, and what to do."""
+        told: Dict[str, str] = {}
+        failed = False
+        while True:
+            checks = preflight.wait(self._control, PATIENCE)
+            news = False
+            for check in checks:
+                # Ages and the like change all the time: only another fault is news.
+                gist = "" if check.ok else re.sub(r"[0-9.]+", "", check.text)
+                if told.get(check.name) != gist:
+                    (rospy.loginfo if check.ok else rospy.logerr)("preflight: %s", check)
+                    news = True
+                told[check.name] = gist
+            if all(check.ok for check in checks):
+                break
+            failed = True
+            if news:
+                rospy.logwarn("preflight: the arm does not move before all are ok; they are looked at until they are")
+        preflight.close()
+        if failed:
+            rospy.logwarn("preflight: all are ok now; the arm moves in %.0f s: step back", WARNING)
+            self._wait_out(WARNING)
+
+    def _wait_out(self, seconds: float) -> None:
+        """Returns ``seconds`` of the study clock later, whatever the driver says meanwhile."""
+        end = self._control.clock.now() + seconds
+        while self._control.clock.now() < end:
+            try:
+                self._control.sleep_until(end)
+            except Fault:
+                self._control.resume()
 
     def _wait_for_driver(self) -> None:
         """Returns when the driver is up and the arm would obey."""
@@ -205,7 +250,10 @@ def main() -> int:
         speed = _number("~speed", 0.5)
         if speed is None or not 0.0 < speed <= 3.0:
             raise RobotError(f"~speed is {speed}, expected more than 0 and at most 3 rad/s")
-        node = InitializeJoints(robot, speed, _number("~table_height", None))
+        preflight = rospy.get_param("~preflight", False)
+        if not isinstance(preflight, bool):
+            raise RobotError(f"~preflight is {preflight!r}, expected true or false")
+        node = InitializeJoints(robot, speed, _number("~table_height", None), preflight)
     except RobotError as error:
         rospy.logfatal("initialize_joints: %s", error)
         return 1

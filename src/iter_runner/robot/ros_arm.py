@@ -24,6 +24,7 @@ from iter_runner.clock import Clock, MonotonicClock
 from iter_runner.kinematics.urdf import UrdfJoint, read_urdf
 from iter_runner.robot.arm import JointPath, JointReading, Servo, Vector
 from iter_runner.robot.joint_paths import central_velocities, distance_from, in_turns_of, nearest_turns, remaining_path
+from iter_runner.robot.preflight import Condition
 from iter_runner.robot.ros_action import ActionCall, connected
 from iter_runner.robot.table import Robot, robot_driver, robot_urdf
 from iter_runner.robot.transport import check_transport
@@ -148,6 +149,10 @@ class RosArm:
     def _own_fault(self) -> Optional[Fault]:
         """What the driver itself says keeps the arm from obeying, or None."""
         return None
+
+    def conditions(self) -> List[Condition]:
+        """What the driver itself reports of the arm."""
+        return []
 
     def _before_trajectory(self, control: RunControl) -> None:
         """Whatever the trajectory controller needs before it takes a goal; raises Fault, Stopped."""

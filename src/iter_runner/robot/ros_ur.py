@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Callable, Dict, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 import rospy
 from std_msgs.msg import Bool, Float64, String
@@ -12,6 +12,7 @@ from ur_dashboard_msgs.msg import RobotMode, SafetyMode
 
 from iter_runner.clock import Clock
 from iter_runner.robot.arm import Servo
+from iter_runner.robot.preflight import Condition
 from iter_runner.robot.ros_arm import RosArm
 from iter_runner.robot.ros_service import ServiceCall
 from iter_runner.robot.rtde_servo import RtdeServo, rtde_control
@@ -150,6 +151,16 @@ class URArm(RosArm):
     def _on_speed_scaling(self, message: Float64) -> None:
         # The driver has published percent in some releases and a fraction in others.
         self.speed_scaling = message.data / 100.0 if message.data > 1.0 + 1e-6 else message.data
+
+    def conditions(self) -> List[Condition]:
+        """See :class:`iter_runner.robot.ros_arm.RosArm`."""
+        mode, safety = self._robot_mode, self._safety_mode
+        titles = {None: "not known", SafetyMode.NORMAL: "normal", SafetyMode.REDUCED: "reduced"}
+        found = (
+            ("robot mode", "not known" if mode is None else ROBOT_MODES.get(mode, f"mode {mode}"), self._mode_fault()),
+            ("safety mode", titles.get(safety, f"mode {safety}"), self._safety_fault()),
+        )
+        return [Condition(name, value, "" if fault is None else fault.message) for name, value, fault in found]
 
     # Faults.
 
