@@ -28,7 +28,7 @@ from iter_runner.plan.model import Plan, PlanError, PlanFault, PlannedStep
 from iter_runner.plan.objects import APPROACH_AXES, approach
 from iter_runner.plan.scene import advance, follow, scene_objects
 from iter_runner.plan.step import Quaternion, Step, Vector3
-from iter_runner.planners.base import MoveGoal, Planner, Unreachable, path_hash
+from iter_runner.planners.base import MoveGoal, Planner, Unreachable, motion_key, path_hash
 from iter_runner.planners.inverse import Branches
 from iter_runner.planners.table import load_planner
 from iter_runner.robot.table import GripperRow, Robot, load_robot, robot_gripper, robot_urdf
@@ -303,14 +303,15 @@ class Workcell:
             if planned.step.name != "move":
                 walk.do(planned.step)
                 continue
-            for suffix, position, orientation in planned.step.poses():
+            for count, (suffix, position, orientation) in enumerate(planned.step.poses(), start=1):
                 walk.tip = target = self.flange(position, orientation)
                 known = self._known.get(walk.key(target))
                 if told != walk.snapshot.version:
                     planner.update_scene(walk.snapshot.obstacles, walk.snapshot.attached)
                     told = walk.snapshot.version
                 try:
-                    path = planner.preview(start, MoveGoal(target, dict(getattr(planned.step, "options", {}))))
+                    options = dict(getattr(planned.step, "options", {}))
+                    path = planner.preview(start, MoveGoal(target, options, motion_key(planned.index, count)))
                 except Unreachable as error:
                     if known is None:  # else its fault is listed already
                         expected = f"a motion that the planner {planner.name} can do"

@@ -72,8 +72,8 @@ class Planner(ABC):
     planning_time: Optional[float] = None
     """s of wall time from the beginning of the last move until its motion was known; None where it was not measured."""
 
-    @classmethod
-    def check_available(cls) -> None:  # noqa: B027 - most stand on nothing that may be missing
+    @classmethod  # noqa: B027 - most stand on nothing that may be missing
+    def check_available(cls) -> None:
         """Returns if what the planner stands on is installed; looks without starting any of it.
 
         Raises:
