@@ -41,6 +41,9 @@ class EventKind(str, Enum):
     """object_name"""
     OBJECT_DETACHED = "object_detached"
     """object_name"""
+    SCENE_CHANGED = "scene_changed"
+    """change (added, moved, removed), object_name, object (as it is now, or was: shape, dimensions, position and
+    orientation in the chain's base, graspable, held, origin), in_contact (bodies that overlap it then)"""
     PAUSED = "paused"
     """(nothing)"""
     RESUMED = "resumed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Mapping, Optional
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from iter_runner.runner.engine import Engine, Outcome, Rig
 from iter_runner.runner.event_log import EventLog
 from iter_runner.runner.journal import Journal
 from iter_runner.runner.state import RunState, State
+from iter_runner.scene import PlanningScene
 from iter_runner.study import sessions
 
 PATIENCE = 20.0  # s of real time after which a test has failed; never waited for in a test that passes
@@ -85,6 +86,10 @@ class FakePlanner:
         self.during: Callable[[RunControl], None] = lambda control: None
         self.stream: list[str] = []
         self.lag = np.zeros(3)
+        self.scenes: list[tuple[list[str], list[str]]] = []
+
+    def update_scene(self, obstacles: Sequence[Any], attached: Sequence[Any] = ()) -> None:
+        self.scenes.append(([item.name for item in obstacles], [item.name for item in attached]))
 
     def move(self, arm: FakeArm, start: np.ndarray, goal: MoveGoal, control: RunControl) -> JointPath:
         self.starts.append(start)
@@ -157,6 +162,7 @@ class Bench:
     clock: TurnedClock = field(default_factory=TurnedClock)
     planner: FakePlanner = field(default_factory=FakePlanner)
     workcell: FakeWorkcell = field(default_factory=FakeWorkcell)
+    scene: PlanningScene = field(default_factory=PlanningScene)
     published: list[Event] = field(default_factory=list)
     states: list[RunState] = field(default_factory=list)
     outcome: Optional[Outcome] = None
@@ -172,7 +178,7 @@ class Bench:
     def engine(self, *actions: Callable[[Engine], None], **options: Any) -> Engine:
         steps = [PlannedStep(i, f"/task/{i}", action if isinstance(action, FakeStep) else FakeStep(action))
                  for i, action in enumerate(actions)]  # fmt: skip
-        rig = Rig(self.arm, None, self.planner, FakeKinematics(), FakeFrames(), self.workcell)
+        rig = Rig(self.arm, None, self.planner, FakeKinematics(), FakeFrames(), self.workcell, self.scene)
         log = EventLog(self.session.name, self.journal, self._published, self.clock, lambda: 0.0)
         self.run = Engine(
             steps, rig, self.control, log, self._save_path, {"title": "test"}, on_state=self._state, **options

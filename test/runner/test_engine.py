@@ -15,6 +15,7 @@ from iter_runner.runner.engine import Engine
 from iter_runner.runner.journal import JournalError
 from iter_runner.runner.presses import Press
 from iter_runner.runner.state import State
+from iter_runner.scene import SceneObject
 from iter_runner.study import sessions
 
 Action = Callable[[Engine], None]
@@ -499,3 +500,55 @@ def test_topics_and_scene_reach_the_workcell(bench: Bench) -> None:
     assert bench.workcell.calls == [
         ("publish", "/light", "std_msgs/Bool", {"data": True}), ("attach", "block"), ("detach", "block"),
     ]  # fmt: skip
+
+
+def wall(name: str) -> SceneObject:
+    return SceneObject(name, np.eye(4), "box", (0.1, 0.1, 0.1))
+
+
+def test_the_planner_is_told_the_scene_before_the_move_that_is_the_first_in_it(bench: Bench) -> None:
+    bench.scene.add(wall("a"))
+    bench.scene.add(SceneObject("block", np.eye(4), "box", (0.1, 0.1, 0.1), graspable=True))
+
+    def add(run: Engine) -> None:
+        bench.scene.add(wall("b"))
+
+    bench.start(
+        move_to(0.3), move_to(0.4), add, move_to(0.5), lambda run: run.attach("block"), move_to(0.6),
+        lambda run: run.detach("block"), lambda run: run.detach("block"), move_to(0.7), move_to(0.8),
+    )  # fmt: skip
+    assert bench.ended().outcome == "finished"
+    assert bench.planner.scenes == [(["a"], []), (["a", "b"], []), (["a", "b"], ["block"]), (["a", "b"], [])]
+
+
+def test_what_the_hand_takes_is_where_it_was_commanded_and_not_where_it_is_measured(bench: Bench) -> None:
+    bench.planner.lag = np.array([0.0, 0.001, 0.0])
+    bench.scene.add(SceneObject("block", np.eye(4), "box", (0.1, 0.1, 0.1), graspable=True))
+    bench.start(move_to(0.3), lambda run: run.attach("block"), move_to(0.7), lambda run: run.detach("block"))
+    bench.ended()
+    np.testing.assert_array_equal(bench.scene.get("block").pose[:3, 3], [0.7 - 0.3, 0.0, 0.0])
+
+
+def test_what_the_hand_takes_after_something_else_moved_it_is_where_it_is_measured(bench: Bench) -> None:
+    bench.scene.add(SceneObject("block", np.eye(4), "box", (0.1, 0.1, 0.1), graspable=True))
+
+    def shove(run: Engine) -> None:
+        bench.arm.positions = np.array([0.1, 0.2, 0.3])
+
+    bench.start(move_to(0.3), shove, lambda run: run.attach("block"))
+    bench.ended()
+    np.testing.assert_allclose(bench.scene.get("block").pose[:3, 3], [-0.1, -0.2, -0.3])
+
+
+def test_a_change_of_the_scene_is_in_the_record_of_the_run_it_happened_in(bench: Bench) -> None:
+    engine = bench.start(button())
+    bench.until_state(State.WAITING_FOR_HUMAN)
+    engine.scene_changed({"change": "added", "object_name": "crate", "in_contact": None})
+    (event,) = bench.events(EventKind.SCENE_CHANGED)
+    assert event.step == 0
+    assert event.data["object_name"] == "crate"
+    engine.stop()
+    bench.ended()
+    engine.scene_changed({"change": "removed", "object_name": "crate"})
+    assert len(bench.events(EventKind.SCENE_CHANGED)) == 1
+    assert bench.kinds()[-1] == "run_finished"

@@ -214,3 +214,27 @@ def test_closing_on_nothing_holds_nothing(cell: Workcell) -> None:
     run_for(cell, 1.5)
     assert cell.hand.results[0].reached_goal
     assert cell.world.held is None
+
+
+def test_a_scene_that_says_what_changed_leaves_the_rest_where_it_is() -> None:
+    world = World(tip_offset=0.1)
+    at = np.eye(4)
+    far = np.eye(4)
+    far[0, 3] = 0.5
+    world.replace([Body("block", at, (0.04, 0.04, 0.04), True), Body("other", far, (0.04, 0.04, 0.04), True)])
+    flange = np.diag([1.0, -1.0, -1.0, 1.0])
+    flange[2, 3] = 0.1
+    assert world.grasp(flange) == "block"
+    lifted = flange.copy()
+    lifted[2, 3] = 0.3
+    world.carry(lifted)
+    said = [Body("block", at, (0.04, 0.04, 0.04), True), Body("other", at, (0.04, 0.04, 0.04), True)]
+    world.update([*said, Body("crate", far, (0.1, 0.1, 0.1), False)], ["crate"])
+    assert world.held == "block"
+    assert world.bodies["block"].pose[2, 3] == pytest.approx(0.2)
+    assert world.bodies["other"].pose[0, 3] == 0.5
+    assert "crate" in world.bodies
+    world.update(said[1:], ["crate", "block", "other"])
+    assert world.held is None
+    assert list(world.bodies) == ["other"]
+    assert world.bodies["other"].pose[0, 3] == 0.0

@@ -9,12 +9,14 @@ Parameters:
     ~transport (str, ""): how streamed joint targets travel, one of the robot's row's transports; empty: its first.
     ~robot_ip (str, ""): the controller's address, which the transport rtde needs.
     ~wait_for_arm (bool, true): refuse goals until /arm_ready is true.
+    ~workcell (str, ""): what always stands around the arm, a name in config/workcells/ or a YAML file.
 
 Environment: ITER_RUNNER_SESSIONS, the folder of records (~/.ros/iter_runner/sessions).
 
 Action: /runner/run_plan (iter_runner/RunPlan): a second goal is refused while one runs; cancel stops the run.
 Services: /runner/pause, /runner/resume, /runner/stop, /runner/step (std_srvs/Trigger), /runner/answer
-    (iter_runner/Answer).
+    (iter_runner/Answer); /runner/scene/add, /move, /remove, /list (iter_runner/SceneAdd, SceneMove, SceneRemove,
+    SceneList).
 Publishes: /runner/state (iter_runner/RunnerState, latched), /runner/events (iter_runner/Event), /runner/scene
     (iter_runner/Scene, latched), /runner/scene_markers (visualization_msgs/MarkerArray, latched), and what
     plans publish.
@@ -29,7 +31,7 @@ import queue
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 import actionlib
 import numpy as np
@@ -41,17 +43,19 @@ from std_srvs.srv import Trigger, TriggerRequest, TriggerResponse
 from ur_msgs.srv import SetSpeedSliderFraction
 
 from iter_runner.events import RUN_MODES, Event
-from iter_runner.kinematics import Box, load_chain
+from iter_runner.kinematics import load_chain
 from iter_runner.msg import ButtonPress, RunnerState, RunPlanAction, RunPlanFeedback, RunPlanResult
 from iter_runner.msg import Event as EventMessage
 from iter_runner.nodes.event_message import event_to_message
 from iter_runner.nodes.ros_clock import study_clock
+from iter_runner.nodes.scene import RosScene
 from iter_runner.nodes.start import start_node
 from iter_runner.nodes.state_message import state_to_message
 from iter_runner.nodes.workcell import RosWorkcell
 from iter_runner.plan import Plan, PlanError, PlanFault, load_plan, plan_hash
 from iter_runner.plan.check import check_plan, with_robots_faults
 from iter_runner.plan.frames import FrameError
+from iter_runner.plan.scene import advance, scene_objects
 from iter_runner.planners.table import PlannerError, check_fit, load_planner
 from iter_runner.primitives import REGISTRY
 from iter_runner.robot.arm import JointPath, Vector
@@ -66,8 +70,8 @@ from iter_runner.runner.event_log import EventLog
 from iter_runner.runner.frames import plan_frames
 from iter_runner.runner.journal import Journal, JournalError
 from iter_runner.runner.presses import Press
-from iter_runner.runner.scene import SceneModel
 from iter_runner.runner.state import RunState, State
+from iter_runner.scene import PlanningScene, SceneError
 from iter_runner.srv import Answer, AnswerRequest, AnswerResponse
 from iter_runner.study import sessions
 from iter_runner.study.report import summarise_session, to_json
@@ -106,11 +110,18 @@ class RunnerNode:
         self._arm = connect_arm(robot, self._clock, transport, str(rospy.get_param("~robot_ip", "")))
         self._gripper_row = robot_gripper(robot)
         self._gripper = RosGripper(self._gripper_row, self._clock)
-        self._workcell = RosWorkcell(robot.base_frame, robot.tool_frame)
+        self._engine: Optional[Engine] = None
+        self._scene = RosScene(
+            robot,
+            self._chain,
+            str(rospy.get_param("~workcell", "")),
+            lambda: self._arm.reading().positions,
+            self._on_scene_change,
+        )
+        self._workcell = RosWorkcell(self._scene.show)
 
         self._lock = threading.RLock()
         self._goal: Optional[ServerGoalHandle] = None  # the one that is looked at or run
-        self._engine: Optional[Engine] = None
         self._journal: Optional[Journal] = None
         self._stop_asked = False
         self._worker: Optional[threading.Thread] = None
@@ -249,7 +260,7 @@ class RunnerNode:
                 raise Refused(f"first_step {goal.first_step}: the plan has steps 0 to {len(plan.steps) - 1}")
             self._check(plan, int(goal.first_step))
         except PlanError as error:
-            whole = with_robots_faults(error, self._robot, self._launch_tool_frame() or None)
+            whole = with_robots_faults(error, self._robot, self._launch_tool_frame() or None, self._scene.surroundings)
             raise _refused_plan(whole.faults) from error
         return plan, int(goal.first_step)
 
@@ -264,6 +275,7 @@ class RunnerNode:
             warnings=warnings,
             start=self._start(),
             first_step=first_step,
+            surroundings=self._scene.surroundings,
         )
         for warning in warnings:
             rospy.logwarn("runner: plan: %s", warning)
@@ -288,10 +300,13 @@ class RunnerNode:
             str(getattr(goal, name) or rospy.get_param(f"~{name}", ""))
             for name in ("study", "participant_id", "condition")
         )
-        objects = plan.objects_for(tool_frame, self._gripper_row.tip_offset)
-        scene = SceneModel(objects, frames)
-        scene.advance(plan.steps[:first_step])
-        planner = load_planner(self._planner, self._streamed, self._chain, _obstacles(scene))
+        objects = scene_objects(plan.objects_for(tool_frame, self._gripper_row.tip_offset), frames.base_from_frame)
+
+        def advanced(scene: PlanningScene) -> None:
+            tuck = np.asarray(self._chain.fk(np.asarray(self._robot.tuck, dtype=np.float64)))
+            advance(scene, plan.steps[:first_step], frames.tip_of, tuck)
+
+        planner = load_planner(self._planner, self._streamed, self._chain)  # the engine tells it the scene
         self._advertise(plan)
         self._set_speed()
         candidates = self._start_candidates()
@@ -302,7 +317,7 @@ class RunnerNode:
         self._journal = Journal(session.journal)
         engine = Engine(
             steps=plan.steps,
-            rig=Rig(self._arm, self._gripper, planner, self._chain, frames, self._workcell),
+            rig=Rig(self._arm, self._gripper, planner, self._chain, frames, self._workcell, self._scene.scene),
             control=control,
             log=EventLog(session.name, self._journal, self._publish_event, self._clock),
             save_path=self._path_saver(session),
@@ -326,7 +341,10 @@ class RunnerNode:
             title=plan.title,
             session=session.name,
         )
-        self._begin_scene(plan, tool_frame, scene, first_step)
+        try:
+            self._scene.begin(objects, advanced, self._begins_anew(plan, tool_frame, first_step))
+        except SceneError as error:
+            raise Refused(str(error)) from error
         return engine, session
 
     def _advertise(self, plan: Plan) -> None:
@@ -339,15 +357,18 @@ class RunnerNode:
                 except Fault as fault:
                     raise Refused(f"{planned.pointer}: {fault.message}") from fault
 
-    def _begin_scene(self, plan: Plan, tool_frame: str, scene: SceneModel, first_step: int) -> None:
-        # A run that goes on where another ended leaves the blocks where that one left them.
+    @staticmethod
+    def _begins_anew(plan: Plan, tool_frame: str, first_step: int) -> bool:
+        """Whether the workcell gets the plan's objects: a run that goes on where another ended leaves them there."""
         scene_of, known = f"{plan_hash(plan)} {tool_frame}", rospy.get_param(SCENE_PARAMETER, "")
-        self._workcell.begin(
-            scene,
-            tip_pose=lambda: np.asarray(self._chain.fk(self._arm.reading().positions)),
-            publish=first_step == 0 or known != scene_of,
-        )
         rospy.set_param(SCENE_PARAMETER, scene_of)
+        return first_step == 0 or known != scene_of
+
+    def _on_scene_change(self, data: Mapping[str, Any]) -> bool:
+        engine = self._engine
+        if engine is not None:
+            engine.scene_changed(data)
+        return engine is not None
 
     def _set_speed(self) -> None:
         speed = rospy.get_param("~speed", None)
@@ -501,14 +522,6 @@ def _press(message: ButtonPress, now: float) -> Press:
     return Press(time, message.source, detail if isinstance(detail, dict) else {"value": detail})
 
 
-def _obstacles(scene: SceneModel) -> List[Any]:
-    return [
-        Box(placed.object.name, placed.pose, np.asarray(placed.object.size))
-        for placed in scene.objects
-        if not placed.object.graspable
-    ]
-
-
 def main() -> int:
     """Runs the node; returns its exit code."""
     start_node("runner")
@@ -520,7 +533,7 @@ def main() -> int:
         if speed is not None and not (isinstance(speed, (int, float)) and 0.01 <= speed <= 1.0):
             raise RobotError(f"~speed is {speed!r}, expected a number from 0.01 to 1")
         RunnerNode(robot, planner)
-    except (RobotError, PlannerError) as error:
+    except (RobotError, PlannerError, SceneError) as error:
         rospy.logfatal("runner: %s", error)
         return 1
     rospy.spin()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, Iterator, Mapping, Optional, Protocol, Sequence, Set, Tuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from iter_runner.clock import Clock
 from iter_runner.events import Event, EventKind
 from iter_runner.plan.model import PlannedStep
-from iter_runner.planners.base import MoveGoal, Planner, Unreachable, path_hash
+from iter_runner.planners.base import MoveGoal, Planner, Unreachable, motion_key, path_hash
 from iter_runner.primitives.context import PromptAnswer, ToolPose
 from iter_runner.robot.arm import Arm, Gripper, JointPath, JointReading, Vector
 from iter_runner.run_control import Fault, RunControl, Stopped
@@ -27,6 +27,7 @@ from iter_runner.runner.frames import PlanFrames, pose_error
 from iter_runner.runner.journal import JournalError
 from iter_runner.runner.presses import Press, PressBox, Verdict
 from iter_runner.runner.state import RunState, State, expected_remaining
+from iter_runner.scene import PlanningScene
 
 STANDS_THERE = 5e-3
 """Within this (rad, each joint) the measured arm counts as standing where it was commanded to."""
@@ -56,10 +57,10 @@ class Workcell(Protocol):
         """Publishes one message of ``package/Type``."""
 
     def attach(self, object_name: str) -> None:
-        """Shows the scene's object as held by the hand."""
+        """Shows the scene's object as held by the hand, which it is by now."""
 
     def detach(self, object_name: str) -> None:
-        """Shows the scene's object as let go."""
+        """Shows the scene's object as let go, which it is by now."""
 
 
 SavePath = Callable[[str, JointPath], str]
@@ -89,7 +90,8 @@ class Rig:
         arm, gripper, planner: gripper None where the robot has none.
         kinematics: of the chain whose joints the arm and the planner speak of.
         frames: between the plan's poses and the chain's.
-        workcell: topics and scene.
+        workcell: topics, and whoever shows the scene.
+        scene: what stands around the arm, the plan's objects among it; whoever changes it may do so at any time.
     """
 
     arm: Arm
@@ -98,6 +100,7 @@ class Rig:
     kinematics: ForwardKinematics
     frames: PlanFrames
     workcell: Workcell
+    scene: PlanningScene = field(default_factory=PlanningScene)
 
 
 @dataclass
@@ -162,8 +165,11 @@ class Engine:
         self._prompt: Optional[_Prompt] = None
         self._current: Optional[PlannedStep] = None
         self._open_wait: Optional[_OpenWait] = None
-        self._paths_of_step: Dict[int, int] = {}
+        self._kept: Set[str] = set()  # names of the commanded paths
+        self._moves = 0  # of the present step's present attempt
         self._commanded: Optional[Vector] = None
+        self._tip: Optional[NDArray[np.float64]] = None  # of _commanded, as the plan has it
+        self._planners_scene: Optional[int] = None
         self._steps_done = 0
         self._faulted = False
         self._resume_asked = False
@@ -190,19 +196,22 @@ class Engine:
         """See RunContext."""
         self.control.wait_while_paused()
         flange = self._rig.frames.to_tip(pose)
+        self._show_scene_to_planner()
         start, is_commanded = self._start_joints()
         self._commanded = None  # until the move has arrived nobody can say where the arm is commanded to be
         began = self.clock.now()
+        self._moves += 1
+        key = motion_key(self._current.index if self._current is not None else -1, self._moves)
         try:
-            path = self._rig.planner.move(self.arm, start, MoveGoal(flange, options), self.control)
+            path = self._rig.planner.move(self.arm, start, MoveGoal(flange, options, key), self.control)
         except Unreachable as error:
             self._commanded = start if is_commanded else None
             raise Fault("unreachable", f"{self._where()}: {error}") from error
         duration = self.clock.now() - began
         reached = self._rig.kinematics.fk(self.arm.reading().positions)
         position_error, orientation_error = pose_error(reached, flange)
-        self._commanded = np.array(path.positions[-1], dtype=np.float64)
-        file = self._keep(path)
+        self._commanded, self._tip = np.array(path.positions[-1], dtype=np.float64), flange
+        file = self._keep(key, path)
         planning_time = self._rig.planner.planning_time
         self._add(
             EventKind.MOVE_FINISHED,
@@ -272,10 +281,12 @@ class Engine:
 
     def attach(self, object_name: str) -> None:
         """See RunContext."""
+        self._rig.scene.attach(object_name, self._tip_pose())
         self._rig.workcell.attach(object_name)
 
     def detach(self, object_name: str) -> None:
         """See RunContext."""
+        self._rig.scene.detach(object_name, self._tip_pose())
         self._rig.workcell.detach(object_name)
 
     # What the operator and the participant do --------------------------------------------------------------------
@@ -361,6 +372,12 @@ class Engine:
             self._prompt.answer = PromptAnswer(text, self.clock.now())
         self.control.notify()
         return True, "answered"
+
+    def scene_changed(self, data: Mapping[str, Any]) -> None:
+        """Records that somebody changed the scene; the next move is planned in it as it is then."""
+        with self._lock:
+            if not self._over:
+                self._add_quietly(EventKind.SCENE_CHANGED, data)
 
     # The run -----------------------------------------------------------------------------------------------------
 
@@ -453,6 +470,7 @@ class Engine:
         step = planned.step
         rad = None if step.rad is None else step.rad.model_dump(exclude_none=True)
         began = self._add(EventKind.STEP_STARTED, {"name": step.name, "rad": rad, "attempt": attempt})
+        self._moves = 0
         self.control.check()
         step.execute(self)
         with self._lock:
@@ -547,15 +565,28 @@ class Engine:
             return self._commanded, True
         return reading.positions, False
 
+    def _tip_pose(self) -> NDArray[np.float64]:
+        """(4, 4) where the hand is: as it was commanded if it is measured there, so that every run has the same."""
+        start, is_commanded = self._start_joints()
+        return self._tip if is_commanded and self._tip is not None else self._rig.kinematics.fk(start)
+
+    def _show_scene_to_planner(self) -> None:
+        snapshot = self._rig.scene.snapshot()
+        if snapshot.version != self._planners_scene:
+            self._rig.planner.update_scene(snapshot.obstacles, snapshot.attached)
+            self._planners_scene = snapshot.version
+
     def _first_start(self) -> Optional[Vector]:
         return start_among(self._start_candidates, self.arm.reading().positions)
 
-    def _keep(self, path: JointPath) -> str:
-        step = self._current.index if self._current is not None else -1
-        count = self._paths_of_step.get(step, 0) + 1
-        self._paths_of_step[step] = count
+    def _keep(self, key: str, path: JointPath) -> str:
+        """Saves a move's path under its key, or the next free name of its step: what was before is not overwritten."""
+        step, count = key.split("_")[0], 2
+        while key in self._kept:
+            key, count = f"{step}_{count}", count + 1
+        self._kept.add(key)
         try:
-            return self._save_path(str(step) if count == 1 else f"{step}_{count}", path)
+            return self._save_path(key, path)
         except OSError as error:
             raise JournalError(f"can't keep the commanded path: {error.strerror or error}") from error
 

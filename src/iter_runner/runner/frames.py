@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from iter_runner.kinematics.rotations import angle_between, inverse, matrix_to_quaternion, pose
 from iter_runner.plan.frames import fixed_pose
+from iter_runner.plan.step import Quaternion, Vector3
 from iter_runner.primitives.context import ToolPose
 from iter_runner.robot.table import Robot, robot_urdf
 
@@ -32,6 +33,10 @@ class PlanFrames:
         """(4, 4) pose of the chain's tip in its base for a pose of the plan's tool frame in the plan's frame."""
         in_plan = pose(np.asarray(tool.position, dtype=float), np.asarray(tool.orientation, dtype=float))
         return self.base_from_frame @ in_plan @ inverse(self.tip_from_tool)
+
+    def tip_of(self, position: Vector3, orientation: Quaternion) -> Matrix:
+        """:meth:`to_tip` of a step's pose."""
+        return self.to_tip(ToolPose(position.xyz, orientation.xyzw))
 
     def to_plan(self, tip: Matrix) -> ToolPose:
         """The inverse of :meth:`to_tip`."""

@@ -72,6 +72,20 @@ class World:
             if body is not None and body.name == held:
                 self.grasp(flange)
 
+    def update(self, bodies: Sequence[Body], changed: Sequence[str]) -> None:
+        """Takes over a scene in which only the bodies named in ``changed`` are others: the rest stays where it is.
+
+        A held body that was changed or is gone has left the hand.
+        """
+        now = {}
+        for body in bodies:
+            known = self.bodies.get(body.name)
+            now[body.name] = body if known is None or body.name in changed else known
+        if self.held is not None and (self.held in changed or self.held not in now):
+            self.held = None
+        self.bodies = now
+        self.changes += 1
+
     def between_fingers(self, flange: Matrix) -> Optional[Body]:
         """The graspable body around the fingertips, the one whose centre is nearest where several are."""
         tip = (flange @ self._flange_from_tip)[:3, 3]
