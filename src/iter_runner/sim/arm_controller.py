@@ -115,6 +115,7 @@ class ArmController:
         self._set_point = list(self.q)
         self._settled = True
         self._braking = 0.0
+        self._cuts_off = False  # what is asked beyond the limits; others stop the arm
 
     # ---- one cycle ----
 
@@ -154,10 +155,9 @@ class ArmController:
                     f"{model.lower[j]:.4f} to {model.upper[j]:.4f} rad"
                 )
 
-    def _allowed(self, q: List[float], v: Sequence[float]) -> List[float]:
-        """The set point (n,) rad that a trajectory's next point, with its speeds (n,) rad/s, makes."""
-        self._check(q, v)
-        return q
+    def _cut_off(self, q: List[float]) -> List[float]:
+        """The set point (n,) rad that is left of one beyond the limits, where ``_cuts_off``."""
+        raise NotImplementedError
 
     def _servo(self, target: Sequence[float], lookahead: float, gain: float) -> None:
         """One cycle of UR's servoj, as a second-order lag.
@@ -260,7 +260,8 @@ class ArmController:
         desired = run.desired
         speeds = run.desired_velocity
         scaling = self.scaling
-        self._set_point = self._allowed(desired, speeds if scaling == 1.0 else [value * scaling for value in speeds])
+        self._check(desired, speeds if scaling == 1.0 else [value * scaling for value in speeds])
+        self._set_point = self._cut_off(desired) if self._cuts_off else desired
         q = self.q
         if not at_end:
             for j, allowed in enumerate(run.path_tolerance):

@@ -21,6 +21,7 @@ class PlainController(ArmController):
 
     def __init__(self, model: ArmModel, start: Sequence[float]) -> None:
         super().__init__(model, start)
+        self._cuts_off = True
         self._streamed_at = -(10**9)
         self._largest_step = tuple(limit * self.cycle for limit in self._fastest)
 
@@ -38,7 +39,7 @@ class PlainController(ArmController):
     def _check(self, q: Sequence[float], v: Sequence[float], limits: Optional[Sequence[float]] = None) -> None:
         """The drives see to their limits themselves."""
 
-    def _allowed(self, q: List[float], v: Sequence[float]) -> List[float]:
+    def _cut_off(self, q: List[float]) -> List[float]:
         model = self.model
         bounds = zip(self._set_point, q, self._largest_step, model.lower, model.upper)
         return [min(max(wanted, now - most, low), now + most, high) for now, wanted, most, low, high in bounds]

@@ -14,7 +14,8 @@ import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
-from typing import Any, Callable, Dict, Generic, List, Optional
+from operator import itemgetter
+from typing import Any, Callable, Dict, Generic, List, Optional, Sequence
 
 import rospy
 from actionlib import ActionServer
@@ -157,17 +158,17 @@ class RosFace(Generic[ControllerT]):
     def _begin_joint_states(self) -> None:
         """Sets up how :meth:`_publish_joint_states` packs them: as joint_state_controller does, alphabetically."""
         names = self.cell.controller.model.joint_names
-        self._order = sorted(range(len(names)), key=lambda j: names[j])
-        self._arm_packer = JointStatePacker([names[j] for j in self._order])
+        order = sorted(range(len(names)), key=lambda j: names[j])
+        self._sorted: Callable[[Sequence[float]], Any] = itemgetter(*order) if len(order) > 1 else tuple
+        self._arm_packer = JointStatePacker(sorted(names))
         self._finger_packer = JointStatePacker(self._gripper.joints)
         self._fingers = len(self._gripper.joints)  # all driven ones stand at the hand's position
 
     def _publish_joint_states(self, cycles: int, nanoseconds: int) -> None:
         """The arm's every cycle, the fingers' in messages of their own."""
         controller = self.cell.controller
-        q, v, order = controller.q, controller.v, self._order
-        data = self._arm_packer.pack(nanoseconds, [q[j] for j in order], [v[j] for j in order])
-        self._joint_states.write(data)
+        in_order = self._sorted
+        self._joint_states.write(self._arm_packer.pack(nanoseconds, in_order(controller.q), in_order(controller.v)))
         if cycles % self._gripper_every == 0 and self._serves_gripper:
             self._joint_states.write(self._packed_fingers(nanoseconds))
 

@@ -153,23 +153,7 @@ class Following:
     def advance(self, step: float) -> bool:
         """Moves on by ``step`` s and samples; whether the last waypoint has been reached."""
         if self._stop is not None:
-            return self._advance_to_stop(step)
-        return self._advance(step)
-
-    def _advance_to_stop(self, step: float) -> bool:
-        """The same, with a clock that slows down evenly and stands at the stop: so the path is kept."""
-        assert self._stop is not None
-        left = self._stop - self.time
-        rate = 1.0 if left >= self._slowing else math.sqrt(max(left, 0.0) / self._slowing)
-        if rate * step < left - 1e-9:
-            self._advance(rate * step)
-            self.desired_velocity = [rate * value for value in self.desired_velocity]
-            return False
-        self._advance(left)
-        self.desired_velocity = [0.0] * len(self.desired)
-        return True
-
-    def _advance(self, step: float) -> bool:
+            return self._advance_to(self._stop, step)
         self.time += step
         if self.time < self.points[0].time:
             return False
@@ -182,6 +166,17 @@ class Following:
             return True
         self.desired, self.desired_velocity = self.segment.sample(self.time)
         return False
+
+    def _advance_to(self, stop: float, step: float) -> bool:
+        """The same, with a clock that slows down evenly and stands at the stop: so the path is kept."""
+        left = stop - self.time
+        rate = 1.0 if left >= self._slowing else math.sqrt(max(left, 0.0) / self._slowing)
+        at_stop = rate * step >= left - 1e-9
+        self._stop = None
+        self.advance(left if at_stop else rate * step)
+        self._stop = stop
+        self.desired_velocity = [0.0 if at_stop else rate * value for value in self.desired_velocity]
+        return at_stop
 
 
 def accept(
