@@ -58,6 +58,8 @@ SIMULATED_SETTLING = 2.0
 """The same on a simulated clock, where that news may overtake those of where the arm is by far."""
 RESTLESS = 2.0
 """Seconds after which an arm that never comes to rest is judged where it is."""
+UNSEEN_WALL = 0.5
+"""Seconds of wall time after which a reading says no more that the arm stands."""
 OFF_PATH = 0.2
 """rad: an arm that stands farther from its path was moved by something else, and does not go back by itself."""
 
@@ -448,6 +450,16 @@ class RosArm:
             code, meaning = "trajectory_aborted", "the controller aborted the trajectory"
         detail = f" ({text})" if text else ""
         return Fault(code, f"{self._robot.name}: {meaning}{detail}: {self._advice()}, then resume or stop")
+
+    def _may_move(self) -> bool:
+        """Whether the arm has to be stopped: it does not surely stand, or follows a trajectory of ours.
+
+        What stops a standing arm would, if it is late, stop the next motion.
+        """
+        call, reading = self._call, self._reading
+        follows = call is not None and not call.finished
+        unknown = reading is None or time.monotonic() - self._received > UNSEEN_WALL
+        return follows or unknown or (reading is not None and not _stands(reading))
 
     def halt(self) -> None:
         """See :class:`iter_runner.robot.arm.Arm`."""

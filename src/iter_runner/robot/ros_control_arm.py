@@ -3,31 +3,47 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Callable, Optional, Sequence
+from typing import Callable, Optional, Sequence, Tuple
 
+import numpy as np
 import rospy
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from iter_runner.clock import Clock
-from iter_runner.robot.arm import Vector
+from iter_runner.robot.arm import JointReading, Vector
 from iter_runner.robot.ros_arm import RosArm
 from iter_runner.robot.table import Robot
 from iter_runner.run_control import Fault
 
-HOLD_TIME = 0.1
-"""Seconds that a halted arm gets to come back to where it was measured."""
+SHORTEST_STOP = 0.05
+"""Seconds at least that a halted arm gets to stop."""
 
 
-def single_point(joint_names: Sequence[str], positions: Vector, seconds: float) -> JointTrajectory:
+def single_point(
+    joint_names: Sequence[str], positions: Vector, seconds: float, velocities: Sequence[float] = ()
+) -> JointTrajectory:
     """The trajectory that leads from wherever the controller is to ``positions`` (n,) rad within ``seconds``.
 
     Without a time in its header, which means at once; the controller then holds its end.
     """
     message = JointTrajectory(joint_names=list(joint_names))
     message.points.append(
-        JointTrajectoryPoint(positions=positions.tolist(), time_from_start=rospy.Duration.from_sec(seconds))
+        JointTrajectoryPoint(
+            positions=positions.tolist(),
+            velocities=list(velocities),
+            time_from_start=rospy.Duration.from_sec(seconds),
+        )
     )
     return message
+
+
+def stopping_point(reading: JointReading, acceleration: Vector) -> Tuple[Vector, float]:
+    """Where (n,) rad and after how many seconds an arm stands that brakes evenly, no joint by more than it may.
+
+    ``acceleration`` (n,) rad/s². Halfway at the present speed for as long as that takes: the parabola of even braking.
+    """
+    seconds = max(SHORTEST_STOP, float(np.max(np.abs(reading.velocities) / acceleration)))
+    return reading.positions + 0.5 * seconds * reading.velocities, seconds
 
 
 class TrajectoryTopicServo:
@@ -37,11 +53,15 @@ class TrajectoryTopicServo:
 
     Args:
         send_point: sends one target (n,) rad to be reached within so many seconds.
+
+    Attributes:
+        moving: between the first target and the pause or the stop.
     """
 
     fixed_period: Optional[float] = None
 
     def __init__(self, send_point: Callable[[Vector, float], None]) -> None:
+        self.moving = False
         self._send_point = send_point
 
     def start(self) -> None:
@@ -49,16 +69,19 @@ class TrajectoryTopicServo:
 
     def send(self, positions: Vector, period: float) -> None:
         """See :class:`iter_runner.robot.arm.Servo`."""
+        self.moving = True
         self._send_point(positions, period)
 
     def pause(self) -> None:
         """See :class:`iter_runner.robot.arm.Servo`."""
+        self.moving = False
 
     def resume(self) -> None:
         """See :class:`iter_runner.robot.arm.Servo`."""
 
     def stop(self) -> None:
         """See :class:`iter_runner.robot.arm.Servo`."""
+        self.moving = False
 
 
 class RosControlArm(RosArm):
@@ -78,6 +101,7 @@ class RosControlArm(RosArm):
         transport: str = "trajectory_topic",
         robot_ip: str = "",
     ) -> None:
+        self._servo = TrajectoryTopicServo(self._send_point)
         super().__init__(robot, clock, report_fault)
         self._command = rospy.Publisher(self._driver.topic("command"), JointTrajectory, queue_size=10, tcp_nodelay=True)
 
@@ -91,12 +115,16 @@ class RosControlArm(RosArm):
 
     def servo(self) -> TrajectoryTopicServo:
         """See :class:`iter_runner.robot.arm.Arm`."""
-        return TrajectoryTopicServo(self._send_point)
+        return self._servo
 
     def halt(self) -> None:
-        """See :class:`iter_runner.robot.arm.Arm`: cancels goals and holds the place where the arm is measured."""
+        """See :class:`iter_runner.robot.arm.Arm`: cancels goals, and brakes to a place that the controller holds."""
+        may_move = True
+        with contextlib.suppress(Exception):
+            may_move = self._servo.moving or self._may_move()
+            self._servo.stop()
         super().halt()
         with contextlib.suppress(Exception):
-            here = self.last_positions()
-            if here is not None:
-                self._send_point(here, HOLD_TIME)
+            if may_move and self._reading is not None:
+                place, seconds = stopping_point(self._reading, np.asarray(self._robot.limits.acceleration))
+                self._command.publish(single_point(self.joint_names, place, seconds, [0.0] * len(place)))

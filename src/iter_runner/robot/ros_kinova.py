@@ -127,8 +127,11 @@ class KinovaArm(RosArm):
 
     def halt(self) -> None:
         """See :class:`iter_runner.robot.arm.Arm`: cancels goals and sends zero velocities."""
-        super().halt()
+        may_move = True
         with contextlib.suppress(Exception):
             self._servo.stop()
+            may_move = self._may_move()
+        super().halt()
         with contextlib.suppress(Exception):
-            self._send_velocities(np.zeros(len(self.joint_names)))
+            if may_move:
+                self._send_velocities(np.zeros(len(self.joint_names)))
