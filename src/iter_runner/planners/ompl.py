@@ -21,7 +21,7 @@ from iter_runner.planners.corners import distinct, rounded
 from iter_runner.planners.free_space import FreeSpace
 from iter_runner.planners.options import MoveOptions, read_options
 from iter_runner.planners.profile import Profile, straight, time_optimal
-from iter_runner.planners.routes import JOINT_STEP, NoLine, Router
+from iter_runner.planners.routes import CHECK_PARTS, JOINT_STEP, NoLine, Router
 from iter_runner.robot.arm import Arm, JointPath, Vector
 from iter_runner.run_control import RunControl
 
@@ -45,6 +45,8 @@ EXIT_DISTANCES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 """rad (norm) from where the arm stands in contact, at which a free place is looked for."""
 EXIT_SAMPLES = 24
 """Places looked at for each of these."""
+CHECK_STEP = JOINT_STEP / CHECK_PARTS
+"""rad of the fastest joint between two positions at which a finished way is checked, as other planners' are."""
 
 # Its messages go to stderr past everybody's logging, one a plan and more.
 _quiet = False
@@ -213,7 +215,7 @@ class OmplPlanner(Planner):
         """The timing of the way along ``corners`` (N, n) rad, in parts from standstill to standstill."""
         try:
             smooth = [_Part(self._profile(way, options), way[-1]) for way in rounded(corners, free.clear_along)]
-            if not self._router.blocked(np.vstack([_finely(part.profile) for part in smooth])):
+            if not self._router.blocked(_finely(smooth)):
                 return smooth
         except ValueError as error:
             logging.getLogger(__name__).debug("stops at each corner: %s", error)
@@ -221,7 +223,7 @@ class OmplPlanner(Planner):
         for begin, end in zip(corners[:-1], corners[1:]):
             profile = straight(begin, end, self._router.velocity, self._router.acceleration, options.stretch)
             parts.append(_Part(self._ceiled(profile, options), end))
-        blocked = self._router.blocked(np.vstack([_finely(part.profile) for part in parts]))
+        blocked = self._router.blocked(_finely(parts))
         if blocked:
             raise Unreachable(f"in joint space {blocked}")
         return parts
@@ -422,15 +424,24 @@ def _seed(value: Optional[Union[int, str]]) -> Optional[int]:
 
 
 def _straight(start: Vector, end: Vector) -> Vector:
-    count = max(2, int(np.ceil(float(np.max(np.abs(end - start))) / (JOINT_STEP / 3.0))))
+    count = max(2, int(np.ceil(float(np.max(np.abs(end - start))) / CHECK_STEP)))
     way = start + np.linspace(0.0, 1.0, count + 1)[:, None] * (end - start)
     way[-1] = end
     return way
 
 
-def _finely(profile: Profile) -> Vector:
-    """Positions (N, n) rad along a profile, close enough to be checked one by one."""
-    return profile.positions(np.linspace(0.0, profile.duration, max(8, int(np.ceil(profile.duration / 0.005))) + 1))
+def _finely(parts: Sequence[_Part]) -> Vector:
+    """Positions (N, n) rad along the parts, :data:`CHECK_STEP` apart."""
+    rows = [parts[0].profile.positions(np.zeros(1))]
+    for profile, end in parts:
+        dense = profile.positions(
+            np.linspace(0.0, profile.duration, max(8, int(np.ceil(profile.duration / 0.002))) + 1)
+        )
+        turned = np.concatenate([[0.0], np.cumsum(np.max(np.abs(np.diff(dense, axis=0)), axis=1))])
+        count = max(1, int(np.ceil(turned[-1] / CHECK_STEP)))
+        rows.append(dense[np.searchsorted(turned, np.linspace(0.0, turned[-1], count + 1)[1:-1])])
+        rows.append(end[None, :])
+    return np.vstack(rows)
 
 
 def _sampled(start: Vector, parts: Sequence[_Part]) -> JointPath:
