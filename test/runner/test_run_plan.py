@@ -28,7 +28,7 @@ def session(tmp_path: Path, plan: Path, monkeypatch: pytest.MonkeyPatch) -> Sess
     monkeypatch.setenv("ITER_RUNNER_SESSIONS", str(tmp_path / "sessions"))
     session = create_session(plan.read_text())
     header = {"plan_hash": plan_hash(load_plan(plan, REGISTRY)), "plan_file": str(plan), "steps": 4, "first_step": 0}
-    header.update(study="houses", participant_id="P07", condition="")
+    header.update(study="houses", participant_id="P07", condition="", mode="capture")
     kinds = [(EventKind.RUN_STARTED, -1, header), *[(EventKind.STEP_STARTED, step, {}) for step in range(3)]]
     Journal(session.journal).append(
         [Event(number, session.name, kind, 0.0, 0.0, step, "", data) for number, (kind, step, data) in enumerate(kinds)]
@@ -53,6 +53,12 @@ def test_a_resumed_run_is_filed_beside_the_first(session: Session) -> None:
     goal = make_goal(parse_arguments(["--resume", "--condition", "pooled"]))
     assert (goal.study, goal.participant_id, goal.condition) == ("houses", "P07", "pooled")
     assert make_goal(parse_arguments(["--resume", "--participant-id", "P08"])).participant_id == "P08"
+
+
+def test_a_resumed_run_keeps_its_mode(plan: Path, session: Session) -> None:
+    assert make_goal(parse_arguments(["--resume"])).mode == "capture"
+    assert make_goal(parse_arguments(["--resume", "--mode", "run"])).mode == "run"
+    assert make_goal(parse_arguments([str(plan)])).mode == "run"
 
 
 def test_resume_falls_back_on_the_sessions_copy_of_the_plan(plan: Path, session: Session) -> None:

@@ -201,6 +201,30 @@ def test_broken_journals_are_one_line_and_exit_code_1(sessions, capsys):
         assert error.startswith("report: ") and error.count("\n") == 1 and "journal.jsonl" in error
 
 
+def test_a_journal_that_somebody_edited_is_no_traceback(sessions, capsys):
+    journal = house("edited").write(sessions) / "journal.jsonl"
+    whole = [json.loads(line) for line in journal.read_text().splitlines()]
+    places = {}  # each field of each kind of event, once
+    for number, event in enumerate(whole):
+        for field in ("sequence", "time", "wall_time", "step", "pointer", "session"):
+            places.setdefault((event["kind"], field), (number, ()))
+        for field in event["data"]:
+            places.setdefault((event["kind"], field), (number, ("data",)))
+    codes = set()
+    for (_, field), (number, path) in places.items():
+        for value in (None, "x", [1], {"a": 1}, 1e999):
+            edited = json.loads(json.dumps(whole))
+            (edited[number]["data"] if path else edited[number])[field] = value
+            journal.write_text("".join(json.dumps(event) + "\n" for event in edited))
+            code = main(["edited"])
+            error = capsys.readouterr().err
+            assert code in (0, 1)
+            if code == 1:
+                assert error.startswith("report: ") and error.count("\n") == 1 and "journal.jsonl" in error
+            codes.add(code)
+    assert codes == {0, 1}
+
+
 def test_wrong_usage_is_exit_code_2(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["some", "--last"])

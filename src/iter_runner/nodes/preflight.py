@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
 
-import rosgraph
 import rospkg
 import rospy
 import yaml
@@ -22,6 +21,7 @@ from std_msgs.msg import Float64
 from iter_runner.clock import Clock
 from iter_runner.kinematics.urdf import read_urdf
 from iter_runner.nodes.ros_clock import study_clock
+from iter_runner.nodes.start import require_master
 from iter_runner.robot.preflight import Check, Seen, preflight
 from iter_runner.robot.ros_arm import RosArm, connect_arm
 from iter_runner.robot.ros_gripper import RosGripper
@@ -168,9 +168,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--robot", default="", help="a row of config/robots/, or a YAML file; without it the runner's")
     parser.add_argument("--patience", type=float, default=5.0, metavar="S", help="how long to wait for all to be well")
     options = parser.parse_args(rospy.myargv()[1:] if arguments is None else arguments)
-    if not rosgraph.is_master_online():
-        print(f"preflight: no ROS master at {rosgraph.get_master_uri()}; start the driver, or main.launch, first")
-        return 1
+    require_master("preflight")
     rospy.init_node("preflight", anonymous=True)
     try:
         robot = load_robot(options.robot or str(rospy.get_param("/runner/robot", "ur5")))

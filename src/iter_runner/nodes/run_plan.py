@@ -222,7 +222,7 @@ def make_goal(options: argparse.Namespace) -> RunPlanGoal:
         Failure: there is no such plan, or nothing to resume.
     """
     goal = RunPlanGoal(
-        mode=options.mode,
+        mode=options.mode or "",
         first_step=options.first_step or 0,
         study=options.study,
         participant_id=options.participant_id,
@@ -244,6 +244,7 @@ def make_goal(options: argparse.Namespace) -> RunPlanGoal:
         raise Failure(str(error)) from error
     if plan is None:
         raise Failure("no plan given")
+    goal.mode = goal.mode or RUN_MODES[0]
     goal.plan_path = str(plan)
     return goal
 
@@ -260,9 +261,9 @@ def _first_step(session: Session) -> int:
 
 
 def _file_under(goal: RunPlanGoal, session: Session) -> None:
-    """What is resumed is filed beside what it goes on with, where the command line does not say otherwise."""
+    """What is resumed goes on in its mode, filed beside its beginning, if the command line says nothing else."""
     begun = next((event for event in read_journal(session.journal) if event.kind is EventKind.RUN_STARTED), None)
-    for name in ("study", "participant_id", "condition"):
+    for name in ("mode", "study", "participant_id", "condition"):
         if begun is not None and not getattr(goal, name):
             setattr(goal, name, str(begun.data.get(name) or ""))
 
@@ -297,7 +298,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         epilog="Meanwhile, in another terminal: rosservice call /runner/pause (resume, step, stop).",
     )
     parser.add_argument("plan", nargs="?", default="", help="a plan's file, or its name in plans/")
-    parser.add_argument("--mode", choices=RUN_MODES, default="run", help="capture writes times")
+    parser.add_argument("--mode", choices=RUN_MODES, help="run, if nothing is said; capture writes times")
     parser.add_argument("--first-step", type=int, metavar="N", help="begin at this step of the expanded plan, from 0")
     parser.add_argument(
         "--resume",

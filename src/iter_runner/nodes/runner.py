@@ -3,6 +3,8 @@
 Parameters:
     ~robot (str, ur5): a row of config/robots/, or the path of such a YAML file.
     ~planner (str, relaxed_ik): a row of config/planners.yaml that fits the robot.
+    ~planner_seed (int or empty, ""): of planner ompl: with it its motions are the same in every run.
+    ~replay (str, ""): of planner replay: the session whose motions it repeats, by name or folder.
     ~tool_frame (str, ""): the flange frame of plans that name none themselves; empty: the robot's row's.
     ~speed (float, none): 0.01…1, the driver's speed slider, set before each run.
     ~study, ~participant_id, ~condition (str, ""): what records are filed under where a goal does not say.
@@ -56,6 +58,7 @@ from iter_runner.plan import Plan, PlanError, PlanFault, load_plan, plan_hash
 from iter_runner.plan.check import check_plan, with_robots_faults
 from iter_runner.plan.frames import FrameError
 from iter_runner.plan.scene import advance, scene_objects
+from iter_runner.planners.base import Planner
 from iter_runner.planners.table import PlannerError, check_fit, load_planner
 from iter_runner.primitives import REGISTRY
 from iter_runner.robot.arm import JointPath, Vector
@@ -69,6 +72,7 @@ from iter_runner.runner.engine import Engine, Outcome, Rig, start_among
 from iter_runner.runner.event_log import EventLog
 from iter_runner.runner.frames import plan_frames
 from iter_runner.runner.journal import Journal, JournalError
+from iter_runner.runner.planner_settings import planner_settings, replayed
 from iter_runner.runner.presses import Press
 from iter_runner.runner.state import RunState, State
 from iter_runner.scene import PlanningScene, SceneError
@@ -180,10 +184,14 @@ class RunnerNode:
         steps = 0
         try:
             try:
-                plan, first_step = self._checked_plan(handle.get_goal())
+                plan, first_step = self._loaded_plan(handle.get_goal())
                 steps = len(plan.steps)
-                engine, session = self._prepare(plan, first_step, handle.get_goal())
-            except (Refused, SessionError, JournalError, Fault) as error:
+                settings = self._planner_settings(plan, first_step)
+                # The check and the engine tell it the scene.
+                planner = load_planner(self._planner, self._streamed, self._chain, settings=settings)
+                self._check(plan, first_step, planner)
+                engine, session = self._prepare(plan, first_step, handle.get_goal(), planner, replayed(settings))
+            except (Refused, PlannerError, SessionError, JournalError, Fault) as error:
                 self._release()
                 self._refuse(handle, str(error))
                 return
@@ -246,7 +254,7 @@ class RunnerNode:
 
     # A run ---------------------------------------------------------------------------------------------------------
 
-    def _checked_plan(self, goal: Any) -> Tuple[Plan, int]:
+    def _loaded_plan(self, goal: Any) -> Tuple[Plan, int]:
         if bool(goal.plan_json) == bool(goal.plan_path):
             raise Refused("a goal has either plan_json or plan_path, and not both")
         mode = goal.mode or "run"
@@ -258,19 +266,22 @@ class RunnerNode:
                 rospy.logwarn("runner: plan: %s", warning)
             if not 0 <= goal.first_step < max(1, len(plan.steps)):
                 raise Refused(f"first_step {goal.first_step}: the plan has steps 0 to {len(plan.steps) - 1}")
-            self._check(plan, int(goal.first_step))
         except PlanError as error:
             whole = with_robots_faults(error, self._robot, self._launch_tool_frame() or None, self._scene.surroundings)
             raise _refused_plan(whole.faults) from error
         return plan, int(goal.first_step)
 
-    def _check(self, plan: Plan, first_step: int) -> None:
+    def _planner_settings(self, plan: Plan, first_step: int) -> Mapping[str, Any]:
+        seed, session = rospy.get_param("~planner_seed", ""), str(rospy.get_param("~replay", ""))
+        return planner_settings(self._planner, seed, session, plan, first_step)
+
+    def _check(self, plan: Plan, first_step: int, planner: Planner) -> None:
         """Refuses a plan with a pose or a way that can't be, before anything moves."""
         warnings: List[PlanFault] = []
         faults = check_plan(
             plan,
             self._robot,
-            planner=self._planner,
+            planner=planner,
             tool_frame=self._launch_tool_frame() or None,
             warnings=warnings,
             start=self._start(),
@@ -289,7 +300,9 @@ class RunnerNode:
     def _tool_frame(self, plan: Plan) -> str:
         return plan.tool_frame or self._launch_tool_frame() or self._robot.tool_frame
 
-    def _prepare(self, plan: Plan, first_step: int, goal: Any) -> Tuple[Engine, Session]:
+    def _prepare(
+        self, plan: Plan, first_step: int, goal: Any, planner: Planner, repeats: Mapping[str, str]
+    ) -> Tuple[Engine, Session]:
         """Everything that a run needs, before the first motion; what fails here refuses the goal."""
         tool_frame = self._tool_frame(plan)
         try:
@@ -306,7 +319,6 @@ class RunnerNode:
             tuck = np.asarray(self._chain.fk(np.asarray(self._robot.tuck, dtype=np.float64)))
             advance(scene, plan.steps[:first_step], frames.tip_of, tuck)
 
-        planner = load_planner(self._planner, self._streamed, self._chain)  # the engine tells it the scene
         self._advertise(plan)
         self._set_speed()
         candidates = self._start_candidates()
@@ -327,6 +339,7 @@ class RunnerNode:
                 "plan_file": str(plan.source) if plan.source is not None else "",
                 "robot": self._robot.name,
                 "planner": self._planner,
+                **repeats,
                 "mode": goal.mode or "run",
                 "steps": len(plan.steps),
                 "first_step": first_step,
@@ -433,6 +446,9 @@ class RunnerNode:
 
     def _show(self, state: RunState) -> None:
         with self._lock:
+            if state.state is State.FAULTED and (self._state.state, self._state.fault) != (state.state, state.fault):
+                # stderr, which roslaunch shows whatever becomes of the node's output
+                rospy.logerr("runner: step %d of %d FAULTED: %s", state.step + 1, state.steps, state.fault)
             self._state = state
             message = state_to_message(state)
             if rospy.is_shutdown():
@@ -529,11 +545,16 @@ def main() -> int:
         robot = load_robot(str(rospy.get_param("~robot", "ur5")))
         planner = str(rospy.get_param("~planner", "relaxed_ik"))
         check_fit(robot, planner)
+        if planner == "replay":
+            session = str(rospy.get_param("~replay", ""))
+            if not session:
+                raise PlannerError("planner 'replay' needs ~replay, the session whose motions it is to repeat")
+            sessions.find_session(session)
         speed = rospy.get_param("~speed", None)
         if speed is not None and not (isinstance(speed, (int, float)) and 0.01 <= speed <= 1.0):
             raise RobotError(f"~speed is {speed!r}, expected a number from 0.01 to 1")
         RunnerNode(robot, planner)
-    except (RobotError, PlannerError, SceneError) as error:
+    except (RobotError, PlannerError, SceneError, SessionError) as error:
         rospy.logfatal("runner: %s", error)
         return 1
     rospy.spin()

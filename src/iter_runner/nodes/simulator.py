@@ -31,6 +31,7 @@ from typing import Any, Dict, List, Tuple, Type
 import rospy
 
 from iter_runner.kinematics.urdf import read_urdf
+from iter_runner.nodes.start import end_with_roslaunch, require_master
 from iter_runner.robot.table import Robot, RobotError, load_robot, robot_driver, robot_gripper, robot_urdf
 from iter_runner.sim.arm_controller import ArmModel
 from iter_runner.sim.arm_model import arm_model
@@ -134,6 +135,8 @@ def main() -> int:
     """Runs the node; 1 where a parameter is wrong."""
     # Its time is its own: it must not wait for the clock that it publishes. Its signals are, too: rospy's handler would
     # run on this thread in the midst of a call to the master or of a publication, and wait for locks that it holds.
+    end_with_roslaunch()
+    require_master("simulator")
     try:
         rospy.init_node("simulator", disable_rostime=True, disable_signals=True)
     except KeyboardInterrupt:  # while there was no master

@@ -33,12 +33,17 @@ def summarise_session(session: Session) -> Summary:
     """The summary of a session on disk, whatever state its run ended in.
 
     Raises:
-        SessionError: its journal can't be read, or holds no event.
+        SessionError: its journal can't be read, holds no event, or holds what no run writes.
     """
     events = read_journal(session.journal)
     if not events:
         raise SessionError(f"{session.journal} holds no event: the run ended before it began")
-    return summarise(events, session.directory)
+    try:
+        return summarise(events, session.directory)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise SessionError(
+            f"{session.journal} holds a field that no run writes ({type(error).__name__}: {error}): was it edited?"
+        ) from error
 
 
 def summarise(events: Sequence[Event], directory: Optional[Path] = None) -> Summary:

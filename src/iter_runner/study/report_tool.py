@@ -45,6 +45,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except SessionError as error:
         print(f"report: {error}", file=sys.stderr)
         return 1
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # The summary passes on what stands in the journal, and that may be anything once somebody has edited it.
+        journal = find_session(options.session).journal
+        what = f"{type(error).__name__}: {error}"
+        print(f"report: {journal} holds a field that no run writes ({what}): was it edited?", file=sys.stderr)
+        return 1
     except BrokenPipeError:  # `report | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
