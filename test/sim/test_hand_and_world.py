@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import List, Optional
 
 import numpy as np
 import pytest
@@ -90,6 +91,51 @@ def test_positions_and_openings_agree() -> None:
     for position in (0.0, 0.3, 0.8):
         assert HAND.position_of(HAND.opening_of(position)) == pytest.approx(position)
     assert HAND.opening_of(0.8) == pytest.approx(0.085 - 0.8 / 10)
+
+
+# Fingers that somebody else drives.
+
+
+class Between:
+    """Records when the hand takes what lies between its fingers, and when it lets go."""
+
+    def __init__(self, width: Optional[float]) -> None:
+        self.calls: List[str] = []
+        self.hand = Hand(
+            HAND, CYCLE, lambda: width, lambda: self.calls.append("closed"), lambda: self.calls.append("opened")
+        )
+
+    def follow(self, *openings: float) -> List[str]:
+        for opening in openings:
+            self.hand.follow(HAND.position_of(opening))
+        calls, self.calls = self.calls, []
+        return calls
+
+
+def test_followed_fingers_take_a_thing_when_they_come_to_its_width() -> None:
+    fingers = Between(0.04)
+    assert fingers.follow(0.085, 0.06, 0.05) == []
+    assert fingers.follow(0.0401) == ["closed"]
+    assert fingers.follow(0.04, 0.04, 0.04) == []
+    assert fingers.hand.opening == pytest.approx(0.04)
+    assert fingers.follow(0.05, 0.085)[0] == "opened"
+
+
+def test_followed_fingers_take_a_narrower_thing_when_they_stop() -> None:
+    fingers = Between(0.01)  # a token size, as original plans have them
+    assert fingers.follow(0.085, 0.06, 0.03) == []
+    assert fingers.follow(0.03) == ["closed"]
+
+
+def test_followed_fingers_that_do_not_move_take_nothing() -> None:
+    assert Between(0.04).follow(0.085, 0.085, 0.08499, 0.085) == []
+
+
+def test_followed_fingers_close_on_nothing_and_open_again() -> None:
+    fingers = Between(None)
+    assert fingers.follow(0.085, 0.05, 0.005) == []
+    assert fingers.follow(0.005) == ["closed"]
+    assert fingers.follow(0.05) == ["opened"]
 
 
 # What lies between them.
