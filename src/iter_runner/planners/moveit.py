@@ -10,12 +10,15 @@ import numpy as np
 
 from iter_runner.planners.arrival import Arrival
 from iter_runner.planners.base import MoveGoal, Planner, PlannerUnavailable, Unreachable
+from iter_runner.planners.inverse import refine
 from iter_runner.planners.line import Line, Pose, pose_error
 from iter_runner.planners.options import MoveOptions, read_options
 from iter_runner.planners.profile import Profile, time_optimal
-from iter_runner.planners.routes import BRANCH_JUMP, NoLine, Router, line_limits
+from iter_runner.planners.routes import BRANCH_JUMP, LINE_STEP, LINE_TURN, NoLine, Router, line_limits
 from iter_runner.robot.arm import Arm, JointPath, Vector
 from iter_runner.robot.moveit import (
+    DEFAULT_ORIENTATION_TOLERANCE,
+    DEFAULT_POSITION_TOLERANCE,
     ERRORS,
     INSTALL,
     Commander,
@@ -39,6 +42,10 @@ SAMPLE_PERIOD = 0.02
 """s between two points of the trajectory that is sent."""
 PLANS = 3
 """Plans of MoveIt's that are looked at: one that our own geometry calls a collision is planned again."""
+TURN_RADIUS = 0.3
+"""m: on a line a turn of one radian counts as this much way."""
+NEAR_GUESS = 0.1
+"""rad between MoveIt's joints at a place of the line and the exact ones there; more is another branch."""
 OFF_GOAL = (0.001, math.radians(0.5))
 """m and rad beyond the goal's tolerances that a plan may end off the goal: more is another tip, or another base."""
 
@@ -102,6 +109,9 @@ class MoveItPlanner(Planner):
         options = read_options(goal.options)
         start = np.array(start, dtype=np.float64)
         request = self._request(options)
+        distance, turn = pose_error(self._chain.fk(start), goal.flange)
+        if distance < DEFAULT_POSITION_TOLERANCE and turn < DEFAULT_ORIENTATION_TOLERANCE:
+            return _standing(start)  # MoveIt might take it there by other joints
         problem = Unreachable()
         for _ in range(PLANS):
             try:
@@ -170,7 +180,23 @@ class MoveItPlanner(Planner):
                 f"on MoveIt's straight line {self._chain.joint_names[joint]} turns by {steps[row]:.2f} rad at once, at "
                 f"{100 * (row + 1) / len(steps):.0f} % of it: put a move in between, or leave options.motion_type out"
             )
-        return self._timed(raw.positions, request, options, Line(self._chain.fk(start), target))
+        line = Line(self._chain.fk(start), target)
+        return self._timed(self._evenly(raw.positions, line), request, options, line)
+
+    def _evenly(self, positions: Vector, line: Line) -> Vector:
+        """The same joints along the line, at equal steps of it: releases differ in where they put their points."""
+        poses = self._chain.fk(positions)
+        steps = [
+            max(distance, TURN_RADIUS * turn) for distance, turn in (pose_error(a, b) for a, b in zip(poses, poses[1:]))
+        ]
+        travelled = np.concatenate([[0.0], np.cumsum(steps)])
+        phases = np.linspace(0.0, 1.0, line.intervals(LINE_STEP, LINE_TURN) + 1)
+        guesses = np.column_stack([np.interp(phases, travelled / travelled[-1], column) for column in positions.T])
+        for row, pose in enumerate(line.poses(phases[1:-1]), start=1):
+            found = refine(self._chain, guesses[row], pose)
+            if found.exact and np.max(np.abs(found.positions - guesses[row])) < NEAR_GUESS:
+                guesses[row] = found.positions
+        return guesses
 
     def _line_problem(self, start: Vector, target: Pose) -> str:
         """What the core knows of why a line can't be followed; MoveIt says nothing of it."""
