@@ -35,8 +35,12 @@ PLANNING_TIME = 5.0
 """s that a search may take where a move does not say."""
 SAMPLE_RATE = 50.0
 """Points a second of the trajectory that is sent; the controller interpolates between them by cubics."""
-WORK_RATE = 200000.0
-"""Units of work that count as a second of a seeded search: about what one core does in one. See :class:`_Budget`."""
+WORK_RATE = 500e3
+"""Units of work that count as a second of a seeded search: about what a core does in one. See :class:`_Budget`."""
+STEP_WORK = 50
+"""Units that an algorithm's first step counts as, beside the positions that it looks at."""
+STEP_GROWTH = 0.05
+"""Units more that each further step counts as: trees and graphs that have grown take longer."""
 THREADED = frozenset({"PRM", "PRMstar"})
 """Algorithms that look for their solution in a thread of their own, which Python's lock and theirs bring to a halt."""
 SHORTCUT_ROUNDS = 4
@@ -256,7 +260,7 @@ class _Budget:
     """How long a search may go on.
 
     Without a seed by the clock. With one by work, because the clock would make the result depend on the machine: a unit
-    is a joint position whose distances were computed, or a step of the algorithm.
+    is a joint position whose distances were computed, and a step of the algorithm some of them.
     """
 
     def __init__(self, seconds: float, free: FreeSpace, by_work: bool, given_up: Callable[[], bool]) -> None:
@@ -265,15 +269,16 @@ class _Budget:
         self._by_work = by_work
         self._given_up = given_up
         self._steps = 0
+        self._work = 0.0
         self._began = time.monotonic()
 
     def __str__(self) -> str:
-        return f"{self._seconds:g} s" + (f" ({self._seconds * WORK_RATE:.0f} steps)" if self._by_work else "")
+        return f"{self._seconds:g} s" + (" (counted in steps)" if self._by_work else "")
 
     def used(self) -> float:
         """Seconds, or what counts as such."""
         if self._by_work:
-            return (self._free.positions_checked + self._steps) / WORK_RATE
+            return (self._free.positions_checked + self._work) / WORK_RATE
         return time.monotonic() - self._began
 
     def spent(self) -> bool:
@@ -285,6 +290,7 @@ class _Budget:
         until = self.used() + max(0.0, self._seconds - self.used()) / parts
 
         def over() -> bool:
+            self._work += STEP_WORK + STEP_GROWTH * self._steps
             self._steps += 1
             return self._given_up() or self.used() >= until
 
