@@ -15,7 +15,8 @@ class EventKind(str, Enum):
     """Every kind of event, with the fields of its ``data`` (durations in seconds, times on the study clock)."""
 
     RUN_STARTED = "run_started"
-    """title, plan_hash, robot, planner, mode, steps, first_step, study, participant_id, condition, tool_frame"""
+    """title, plan_hash, robot, planner, mode, steps, first_step, study, participant_id, condition, tool_frame;
+    of planner replay: replay_of (the session), replayed_planner (whose motions they are)"""
     STEP_STARTED = "step_started"
     """name, rad (as written in the plan, or null)"""
     STEP_FINISHED = "step_finished"
