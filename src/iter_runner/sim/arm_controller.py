@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Callable, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,7 @@ class ArmController:
         scaling: of the speed of trajectories, 0 to 1.
     """
 
-    def __init__(self, model: ArmModel, start: Sequence[float]) -> None:
+    def __init__(self, model: ArmModel, start: Union[Sequence[float], Matrix]) -> None:
         if len(start) != len(model.joint_names):
             raise ValueError(f"start: {len(model.joint_names)} joints expected, {len(start)} found")
         self.model = model

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from enum import IntEnum
-from typing import Iterator, List, Optional, Sequence, Tuple
+from typing import Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class Trapezoid:
 class Controller(ArmController):
     """The controller of a UR. Everything here is to be called between cycles, from one thread."""
 
-    def __init__(self, model: ArmModel, start: Sequence[float], unlock_delay: float = 0.0) -> None:
+    def __init__(self, model: ArmModel, start: Union[Sequence[float], Matrix], unlock_delay: float = 0.0) -> None:
         super().__init__(model, start)
         self.unlock_delay = unlock_delay
         self.robot_mode = RobotMode.RUNNING
