@@ -16,10 +16,13 @@ import numpy as np
 import pytest
 
 from iter_runner.plan.build import Hand, PlanBuilder
-from iter_runner.plan.check import inspect_plan
-from iter_runner.plan.house import SITES, HouseTask, house
+from iter_runner.plan.check import Workcell, inspect_plan
+from iter_runner.plan.house import HouseTask, house
+from iter_runner.plan.layout import SITES
 from iter_runner.plan.load import load_plan
+from iter_runner.planners.routes import Router
 from iter_runner.primitives import REGISTRY
+from iter_runner.robot.table import load_robot
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("pooled", "sequential", "reciprocal", "inspection")
@@ -32,6 +35,12 @@ VARIANTS = [
     "reciprocal --houses 2 --allocation 2:1",
     "inspection",
     "inspection --houses 2 --every 4 --robot ur5e",
+]
+MICO_VARIANTS = [
+    "sequential --robot mico-2",
+    "pooled --robot mico-3 --houses 4 --allocation 2:2",
+    "reciprocal --robot mico-robotiq85 --table-height 0",
+    "inspection --robot mico-2 --houses 2 --every 4",
 ]
 FINGER_LENGTH = 0.04
 TOUCH = 1e-4  # m, what rounding and resting on one another leave
@@ -84,8 +93,8 @@ def overlap(a: Box, b: Box) -> float:
 class Replay:
     """Goes through a plan's JSON with boxes for the blocks and the fingers, and looks at every way and every grip."""
 
-    def __init__(self, document: Dict[str, Any], human: Sequence[Tuple[int, Box]]) -> None:
-        self.hand = Hand()
+    def __init__(self, document: Dict[str, Any], human: Sequence[Tuple[int, Box]], hand: Hand) -> None:
+        self.hand = hand
         self.human = list(human)
         self.obstacles: List[Box] = []
         self.standing: Dict[str, Box] = {}
@@ -243,14 +252,14 @@ def script(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60)
 
 
-@pytest.mark.parametrize("command", VARIANTS)
+@pytest.mark.parametrize("command", [*VARIANTS, *MICO_VARIANTS])
 def test_blocks_rest_fingers_fit_and_ways_are_clear(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     builder = generate(command, monkeypatch)
     human = []
     for at, name in builder.laid_by_human:
         place, size = builder.places[name], builder.sizes[name]
         human.append((at, Box(name, place.x, place.y, place.z + size[2] / 2, place.yaw, size)))
-    replay = Replay(json.loads(builder.to_json()), human)
+    replay = Replay(json.loads(builder.to_json()), human, builder.hand)
     robot = [item for item in builder.environment if item["graspable"]]
     assert len(replay.placed) == len(robot), "a block is still in the queue"
     for box in replay.placed:
@@ -321,6 +330,45 @@ def test_every_planner_does_the_sequential_house(robot: str) -> None:
         assert min(path.clearance for path in result.paths[name]) > 0.004
 
 
+@pytest.mark.parametrize("robot", ["mico-2", "mico-3", "mico-robotiq85"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mico_does_its_houses_in_straight_lines(
+    name: str, robot: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    generate(f"{name} --robot {robot}", monkeypatch).write(path)
+    plan = load_plan(path, REGISTRY)
+    assert plan.tool_frame == "tool0"
+    result = inspect_plan(plan, robot)
+    assert [str(fault) for fault in [*result.faults, *result.warnings]] == []
+    row = load_robot(robot)
+    workcell = Workcell(plan, row, "tool0")
+    router, joints = Router(row, workcell.chain, workcell.obstacles), workcell.tuck
+    for planned in plan.steps:
+        for _, position, orientation in planned.step.poses():
+            (route,) = router.routes(joints, workcell.flange(position, orientation))
+            assert route.line is not None, f"{planned.pointer}: {route.reason}"
+            joints = route.joints[-1]
+
+
+@pytest.mark.parametrize("robot", ["mico-2", "mico-3", "mico-robotiq85"])
+def test_every_planner_of_a_mico_does_the_sequential_house(
+    robot: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    generate(f"sequential --robot {robot}", monkeypatch).write(path)
+    result = inspect_plan(load_plan(path, REGISTRY), robot, ["static", "relaxed_ik"])
+    assert [str(fault) for fault in [*result.faults, *result.warnings]] == []
+    for paths in result.paths.values():
+        assert min(path.clearance for path in paths) > 0.002
+
+
+def test_a_plan_of_one_mico_loads_on_the_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    generate("sequential --robot mico-2", monkeypatch).write(path)
+    assert inspect_plan(load_plan(path, REGISTRY), "mico-3").faults == []
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
@@ -332,7 +380,9 @@ def test_every_planner_does_the_sequential_house(robot: str) -> None:
         ("reciprocal", ["--allocation", "0:1"], "without a turn"),
         ("inspection", ["--houses", "4"], "the queue holds 32"),
         ("inspection", ["--every", "0"], "whole number from 1"),
-        ("inspection", ["--robot", "ur9"], "invalid choice"),
+        ("inspection", ["--robot", "ur9"], "no robot 'ur9'; there are"),
+        ("inspection", ["--robot", "no/such.yaml"], "no file"),
+        ("inspection", ["--robot", "mico-2", "--table-height", "-1"], "within the arm's reach"),
         ("inspection", ["--velocity", "nan"], "above 0"),
     ],
 )

@@ -143,6 +143,7 @@ class PlanBuilder:
         description: what the task is for.
         author: who stands behind it.
         frame_id: the frame of all places and poses, fixed in the robot, z up.
+        tool_frame: the frame that the poses are of, z the way the hand points, x along which its fingers close.
         hand: the gripper.
         opening: of the fingers before a grasp and after a release, m; more than the widest block's width.
         clearance: between what travels and what stands, vertically, m.
@@ -157,6 +158,7 @@ class PlanBuilder:
         description: str = "",
         author: str = "iter_runner",
         frame_id: str = "base_link",
+        tool_frame: str = "tool0",
         hand: Optional[Hand] = None,
         opening: float = 0.03,
         clearance: float = 0.03,
@@ -168,6 +170,7 @@ class PlanBuilder:
         self.description = description
         self.author = author
         self.frame_id = frame_id
+        self.tool_frame = tool_frame
         self.hand = hand or Hand()
         self.opening = opening
         self.clearance = clearance
@@ -235,7 +238,7 @@ class PlanBuilder:
         self.task.append({"name": name, **fields})
 
     def move(self, x: float, y: float, z: float, yaw: float = 0.0, options: Optional[Mapping[str, Any]] = None) -> None:
-        """Moves the flange (``tool0``) to (x, y, z) m, the hand pointing down.
+        """Moves the flange (``tool_frame``) to (x, y, z) m, the hand pointing down.
 
         Args:
             x, y, z: of the flange.
@@ -341,7 +344,7 @@ class PlanBuilder:
             "version": VERSION,
             "description": self.description,
             "frame_id": self.frame_id,
-            "tool_frame": "tool0",
+            "tool_frame": self.tool_frame,
             "environment": self.environment,
             "task": self.task,
         }
@@ -362,8 +365,12 @@ class PlanBuilder:
         return self.hand.tip_reach(self.opening - self.hand.squeeze) + TIP_MARGIN
 
     def _flange_at(self, block: Block, place: Place, gap: float = 0.0) -> Triple:
-        """The flange when the hand holds ``block`` at ``place``: the closed fingertips just above its underside."""
-        return (place.x, place.y, place.z + gap + self.hand.tip_reach(block.width - self.hand.squeeze) + TIP_MARGIN)
+        """The flange when the hand holds ``block`` at ``place``: the fingertips just above its underside.
+
+        Both the closed ones and those that have just opened: some fingers' tips rise as they close.
+        """
+        reach = max(self.hand.tip_reach(block.width - self.hand.squeeze), self.hand.tip_reach(self.opening))
+        return (place.x, place.y, place.z + gap + reach + TIP_MARGIN)
 
     def _lift_off(self) -> None:
         """Lifts the hand where it is, if it is still down."""

@@ -2,7 +2,7 @@
 
 Large and small blocks have the sizes of the original study's. They lie in queues to the left, by kind, stacked where a
 level does not hold them all; houses are built in front to the right. All is laid out relative to a few places, so that
-an arm with another reach only shifts them. Metres and radians, in ``base_link``.
+an arm with another reach only shifts them (:mod:`iter_runner.plan.layout`). Metres and radians, in ``base_link``.
 """
 
 from __future__ import annotations
@@ -14,30 +14,24 @@ from math import pi
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
-from iter_runner.plan.build import Block, LayoutError, Place, PlanBuilder, Triple
+from iter_runner.plan.build import Block, LayoutError, Place, PlanBuilder
+from iter_runner.plan.layout import (
+    EAVES,
+    GABLE,
+    HEIGHT,
+    HOME,
+    HOME_TIPS,
+    OPENING,
+    QUEUE_LEVELS,
+    RAFTER,
+    SIZES,
+    TABLE,
+    TABLE_CENTRE,
+    WALL,
+    robot_layout,
+)
 
-LARGE: Triple = (0.02032, 0.1, 0.01524)
-SMALL: Triple = (0.02032, 0.05842, 0.01524)
-SIZES: Dict[str, Triple] = {"large": LARGE, "small": SMALL}
 COLORS: Dict[str, Tuple[float, float, float]] = {"large": (0.80, 0.58, 0.34), "small": (0.45, 0.60, 0.72)}
-HEIGHT = LARGE[2]
-
-WALL = 0.0211  # from the ridge line to the middle of a wall: the hand lets go of one without touching the other
-GABLE = (LARGE[1] - SMALL[0]) / 2  # from the middle to a gable, flush with the walls' ends
-EAVES = 0.024  # the roof's lowest blocks stand out over the walls
-RAFTER = 0.026
-
-SHIFT: Dict[str, float] = {"ur3": 0.0, "ur3e": 0.0, "ur5": 0.015, "ur5e": 0.015}
-"""How much further out (m) the table's places are for an arm: away from a long arm's folded elbow, and still within
-reach of the short ones, so that a plan made for one arm runs on the others."""
-
-QUEUE_COLUMNS: Dict[str, Tuple[float, float]] = {"large": (-0.29, -0.18), "small": (-0.085, -0.015)}
-QUEUE_FRONT = 0.22
-QUEUE_ROWS = 4
-QUEUE_PITCH = 0.05
-QUEUE_LEVELS = 4
-SITES: Sequence[Tuple[float, float]] = ((0.23, 0.245), (0.23, 0.37), (0.13, 0.245), (0.13, 0.37))
-HOME = (-0.02, 0.26, 0.30)
 
 
 @dataclass(frozen=True)
@@ -59,9 +53,9 @@ class Part:
     dy: float
     turn: float
 
-    def place(self, site: Place) -> Place:
-        """Where it stands in a house whose middle is at ``site``."""
-        return site.at(self.dx, self.dy, self.course * HEIGHT, self.turn)
+    def place(self, site: Place, spread: float = 1.0) -> Place:
+        """Where it stands in a house whose middle is at ``site``, and which is ``spread`` times as wide."""
+        return site.at(spread * self.dx, self.dy, self.course * HEIGHT, self.turn)
 
 
 def house(storeys: int = 2) -> List[Part]:
@@ -96,20 +90,27 @@ class HouseTask:
         stock: the parts that the robot will lay, in any order: what has to lie in the queues.
 
     Raises:
-        LayoutError: more blocks than the queues hold.
+        LayoutError: more blocks than the queues hold, or no robot that could lay them.
 
     Attributes:
         plan: the builder, for anything else that a task wants to do.
     """
 
     def __init__(self, title: str, description: str, options: argparse.Namespace, stock: Sequence[Part]) -> None:
-        self.plan = PlanBuilder(
-            title, description, velocity=options.velocity, approach_velocity=options.approach_velocity
-        )
         self._options = options
-        self._shift = SHIFT[options.robot]
-        top = options.table_height
-        self.plan.obstacle("table", (0.0, 0.36 + self._shift, top - 0.01), (0.9, 0.48, 0.02))
+        layout = self._layout = robot_layout(options.robot, options.table_height)
+        self.plan = PlanBuilder(
+            title,
+            description,
+            frame_id=layout.frame_id,
+            tool_frame=layout.tool_frame,
+            hand=layout.hand,
+            opening=OPENING,
+            velocity=options.velocity,
+            approach_velocity=options.approach_velocity,
+        )
+        x, y = TABLE_CENTRE
+        self.plan.obstacle("table", (x, y + layout.shift, options.table_height - TABLE[2] / 2), TABLE)
         self._queues = {kind: self._fill(kind, [part.kind for part in stock].count(kind)) for kind in SIZES}
 
     def site(self, number: int) -> Place:
@@ -118,10 +119,10 @@ class HouseTask:
         Raises:
             LayoutError: there are fewer sites.
         """
-        if number >= len(SITES):
-            raise LayoutError(f"house {number + 1} has no room: the table has {len(SITES)} sites within reach")
-        x, y = SITES[number]
-        return Place(x, y + self._shift, self._options.table_height)
+        sites = self._layout.sites
+        if number >= len(sites):
+            raise LayoutError(f"house {number + 1} has no room: the table has {len(sites)} sites within reach")
+        return Place(*sites[number], self._options.table_height)
 
     def begin(self, message: str) -> None:
         """The arm to its resting place, the fingers open, and a wait for the human to be ready."""
@@ -131,18 +132,18 @@ class HouseTask:
 
     def rest(self) -> None:
         """The arm out of the human's way, over the queues."""
-        x, y, z = HOME
-        self.plan.move(x, y + self._shift, z, yaw=pi / 2)
+        x, y = HOME
+        self.plan.move(x, y + self._layout.shift, HOME_TIPS + self._layout.hand.tip_offset, yaw=pi / 2)
 
     def robot_lays(self, parts: Sequence[Part], site: Place) -> None:
         """The robot takes a block of the right kind for each part and lays it."""
         for part in parts:
-            self.plan.pick_and_place(self._queues[part.kind].pop(), part.place(site))
+            self.plan.pick_and_place(self._queues[part.kind].pop(), part.place(site, self._layout.spread))
 
     def human_lays(self, parts: Sequence[Part], site: Place) -> None:
         """What the human has laid by the end of the wait before: the arm keeps clear of it."""
         for part in parts:
-            place = part.place(site)
+            place = part.place(site, self._layout.spread)
             self.plan.human_places(f"{part.name} at {place.x:.2f}, {place.y:.2f}", SIZES[part.kind], place)
 
     def wait(self, message: str) -> None:
@@ -165,9 +166,7 @@ class HouseTask:
 
     def _fill(self, kind: str, blocks: int) -> List[Block]:
         """Lays ``blocks`` blocks into the queue of a kind; the last one of the list is to be taken first."""
-        first, second = QUEUE_COLUMNS[kind]
-        corner = Place(first, QUEUE_FRONT + self._shift, self._options.table_height)
-        places = corner.grid(2, QUEUE_ROWS, second - first, QUEUE_PITCH)
+        places = [Place(x, y, self._options.table_height) for x, y in self._layout.queues[kind]]
         if blocks > QUEUE_LEVELS * len(places):
             raise LayoutError(
                 f"the robot needs {blocks} {kind} blocks and the queue holds {QUEUE_LEVELS * len(places)}: "
@@ -195,7 +194,9 @@ def arguments(name: str, description: str, houses: int = 1) -> argparse.Argument
     """The options that every house generator takes, for the plan ``name`` of ``houses`` houses by default."""
     parser = argparse.ArgumentParser(prog=f"generate_{name}", description=description, formatter_class=_HelpFormatter)
     parser.add_argument("--houses", type=count, default=houses, help="how many houses are built")
-    parser.add_argument("--robot", choices=sorted(SHIFT), default="ur3e", help="the arm that the table is laid out for")
+    parser.add_argument(
+        "--robot", default="ur3e", help="the arm that the table is laid out for: a row's name, or the path of one"
+    )
     parser.add_argument("--velocity", type=_positive, help="ceiling for travelling, m/s (default: the planner's own)")
     parser.add_argument(
         "--approach-velocity", type=_positive, default=0.1, help="the same for lowering and lifting, m/s"

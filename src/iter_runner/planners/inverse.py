@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iter_runner.kinematics import ClosedFormIK, GeometryError, NumericIK
+from iter_runner.kinematics.numeric import MOST_STARTS
 from iter_runner.kinematics.rotations import matrix_to_rotation_vector
 from iter_runner.planners.line import Pose, pose_error
 from iter_runner.robot.arm import Vector
@@ -72,14 +73,16 @@ class Branches:
 
     Args:
         chain: any chain.
+        most_starts: of the numeric search, before a pose counts as out of reach.
     """
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: Chain, most_starts: int = MOST_STARTS) -> None:
         self._chain = chain
         self._closed_form: Optional[ClosedFormIK] = None
         with contextlib.suppress(GeometryError):
             self._closed_form = ClosedFormIK(chain)
         self._numeric = NumericIK(chain) if self._closed_form is None else None
+        self._most_starts = most_starts
 
     def follow(self, poses: Vector, start: Vector) -> Tuple[Vector, Flags]:
         """The branch of ``start`` (n,) rad along poses (N, 4, 4): joints (N, n) rad, continuous, and which are exact.
@@ -106,7 +109,7 @@ class Branches:
         """
         if self._closed_form is None:
             assert self._numeric is not None
-            return [Solution(*found) for found in self._numeric.search(target, near)]
+            return [Solution(*found) for found in self._numeric.search(target, near, most_starts=self._most_starts)]
         candidates, exact = self._closed_form.solve(target)
         solutions: List[Solution] = []
         for start in candidates[exact] if np.any(exact) else candidates:
