@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,10 +15,13 @@ from goals import pose
 
 from iter_runner.kinematics import AttachedBody, Box, Chain, Sphere, load_chain
 from iter_runner.kinematics.obstacles import Capsule, Cylinder
+from iter_runner.plan import load_plan
+from iter_runner.plan.check import inspect_plan
 from iter_runner.planners.base import MoveGoal, PlannerUnavailable, Unreachable
 from iter_runner.planners.line import pose_error
 from iter_runner.planners.moveit import MoveItPlanner
 from iter_runner.planners.table import PlannerError, check_fit, load_planner
+from iter_runner.primitives import REGISTRY
 from iter_runner.robot.arm import GripperReading
 from iter_runner.robot.moveit import ERRORS, describe_error, known_planner, read_plan, read_trajectory
 from iter_runner.robot.moveit_config import joint_limits, srdf
@@ -543,3 +547,17 @@ def test_a_gripper_group_that_is_not_executed_is_a_fault(gripper: Any, node: Any
 def test_a_position_beyond_the_fingers_is_a_fault(gripper: Any) -> None:
     with pytest.raises(Fault, match=r"was refused: Error setting joint target. Is the target within bounds"):
         gripper.move(1.7, 0.0, PlainControl())
+
+
+def test_a_check_looks_at_poses_only(planner: Any, node: Any, ur5: Robot) -> None:
+    move = {
+        "name": "move",
+        "position": {"x": 0.2, "y": 0.35, "z": 0.3},
+        "orientation": {"x": 1, "y": 0, "z": 0, "w": 0},
+    }
+    plan = load_plan(json.dumps({"version": "1.0.0", "title": "one move", "task": [move]}), REGISTRY)
+    for asked in (planner, "moveit"):
+        result = inspect_plan(plan, ur5, [asked])
+        assert not result.faults
+        assert "the planner moveit finds anew in each run" in str(result.warnings[-1])
+    assert not node.requests

@@ -61,7 +61,7 @@ from iter_runner.plan.scene import advance, scene_objects
 from iter_runner.planners.base import Planner
 from iter_runner.planners.table import PlannerError, check_fit, load_planner
 from iter_runner.primitives import REGISTRY
-from iter_runner.robot.arm import JointPath, Vector
+from iter_runner.robot.arm import Gripper, JointPath, Vector
 from iter_runner.robot.ros_arm import connect_arm
 from iter_runner.robot.ros_gripper import RosGripper
 from iter_runner.robot.ros_service import ServiceCall
@@ -113,7 +113,11 @@ class RunnerNode:
         self._streamed = streaming_robot(robot, transport)  # as the planner sees it
         self._arm = connect_arm(robot, self._clock, transport, str(rospy.get_param("~robot_ip", "")))
         self._gripper_row = robot_gripper(robot)
-        self._gripper = RosGripper(self._gripper_row, self._clock)
+        self._gripper: Gripper = RosGripper(self._gripper_row, self._clock)
+        if planner == "moveit" and self._gripper_row.moveit_group:
+            from iter_runner.robot.ros_moveit import MoveItGripper
+
+            self._gripper = MoveItGripper(robot, self._gripper)
         self._engine: Optional[Engine] = None
         self._scene = RosScene(
             robot,

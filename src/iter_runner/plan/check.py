@@ -30,7 +30,7 @@ from iter_runner.plan.scene import advance, follow, scene_objects
 from iter_runner.plan.step import Quaternion, Step, Vector3
 from iter_runner.planners.base import MoveGoal, Planner, Unreachable, motion_key, path_hash
 from iter_runner.planners.inverse import Branches
-from iter_runner.planners.table import load_planner
+from iter_runner.planners.table import check_fit, load_planner, planner_class
 from iter_runner.robot.table import GripperRow, Robot, load_robot, robot_gripper, robot_urdf
 from iter_runner.scene import PlanningScene, SceneObject
 from iter_runner.scene.planning_scene import links_of_the_hand
@@ -160,6 +160,11 @@ def inspect_plan(
     if plan.tool_frame is None and tool_frame is None:
         _check_approach(plan, workcell.tool_frame, result)
     for planner in planners:
+        if isinstance(planner, str):
+            check_fit(row, planner)
+        if not (planner_class(planner) if isinstance(planner, str) else planner).rehearses:
+            result.warnings.append(_not_rehearsed(planner if isinstance(planner, str) else planner.name))
+            continue
         loaded = load_planner(planner, row, workcell.chain, workcell.obstacles) if isinstance(planner, str) else planner
         workcell.dry_run(loaded, result, workcell.tuck if start is None else start, first_step)
     return result
@@ -389,6 +394,14 @@ class _Walk:
     def key(self, target: Matrix) -> _Known:
         """Of a pose of the tip (4, 4) in the scene as it is now."""
         return target.tobytes(), self._state
+
+
+def _not_rehearsed(planner: str) -> PlanFault:
+    return PlanFault(
+        "/task",
+        f"motions that the planner {planner} finds anew in each run: only the poses were checked",
+        "a rehearsal in the simulator; planner:=replay repeats its motions exactly",
+    )
 
 
 def _moves_by_itself(step: Step) -> bool:

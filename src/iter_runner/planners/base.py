@@ -69,6 +69,8 @@ class Planner(ABC):
     """How its motions reach the arm: as ``targets`` tick by tick, one ``trajectory``, or a ``program`` of its own."""
     repeats: bool = True
     """Whether the same start and goal give the same path in every process, so that a check can rehearse the run."""
+    rehearses: ClassVar[bool] = True
+    """Whether a check before the run plans every motion; else it looks at poses only."""
     planning_time: Optional[float] = None
     """s of wall time from the beginning of the last move until its motion was known; None where it was not measured."""
 

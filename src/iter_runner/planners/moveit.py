@@ -73,6 +73,7 @@ class MoveItPlanner(Planner):
 
     name: ClassVar[str] = "moveit"
     repeats = False
+    rehearses = False
 
     def __init__(
         self, robot: Robot, chain: Chain, obstacles: Sequence[Obstacle] = (), commander: Optional[Commander] = None
