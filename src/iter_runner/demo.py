@@ -1,7 +1,8 @@
 """``./run demo``: the house on a simulated arm with a simulated participant, from one command.
 
 Arguments are main.launch's, e.g. ``robot:=ur3e planner:=static rate:=1 rviz:=true plan:=my_plan.json``. The exit code
-is 0 where the plan finished, 1 where it did not.
+is 0 where the plan finished, 1 where it did not. Without ``plan:=`` it is the package's sequential house, or the same
+laid out for the robot's arm and hand where the package's does not fit them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from xml.etree import ElementTree
 from iter_runner.launch_check import LaunchError, check_launch
 from iter_runner.package import package_folder
 from iter_runner.plan.registry import did_you_mean
+from iter_runner.robot.table import load_robot
 from iter_runner.study.report import summarise_session
 from iter_runner.study.report_view import print_report
 from iter_runner.study.sessions import Session, SessionError, list_sessions
@@ -41,6 +43,9 @@ SHUTDOWN_TIME = 15.0
 
 DIES_WITH_US = ("setpriv", "--pdeathsig", "INT", "--")
 """What begins the command of a process that is to be interrupted if the demo is killed."""
+
+HOUSE = "sequential"
+"""The generator, and the plan of the package, that the demo runs where it is told none."""
 
 TAIL = 15
 """Lines of the log that are shown where the launch failed."""
@@ -75,6 +80,36 @@ def parse_arguments(words: Sequence[str]) -> Dict[str, str]:
             f"plan:=: expected a plan's file or its name in plans/; without plan:= it is {DEFAULTS['plan']}"
         )
     return arguments
+
+
+def fitting_plan(robot: str) -> str:
+    """The package's house for this robot: its name in ``plans/``, or the path of one laid out for the arm and the hand.
+
+    Raises:
+        LaunchError: its generator can't lay it out.
+    """
+    from iter_runner.plan.check import inspect_plan
+    from iter_runner.plan.layout import has_standard_hand
+    from iter_runner.plan.load import load_plan
+    from iter_runner.primitives import REGISTRY
+
+    row = load_robot(robot)
+    shipped = f"{HOUSE}.json"
+    if has_standard_hand(row) and not inspect_plan(load_plan(shipped, REGISTRY), row).faults:
+        return shipped
+    folder = Path(os.environ.get("ROS_HOME") or Path.home() / ".ros") / "iter_runner" / "plans"
+    path = folder / f"{HOUSE}_{row.name}.json"
+    generator = package_folder() / "scripts" / f"generate_{HOUSE}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LaunchError(f"can't write {folder}: {error.strerror}; choose a folder by ROS_HOME") from error
+    command = [sys.executable, str(generator), "--robot", robot, "--output", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise LaunchError(f"no house for {row.name}: {reason}; name a plan by plan:=")
+    return str(path)
 
 
 def launch_arguments() -> List[str]:
@@ -247,6 +282,8 @@ def main(words: Optional[Sequence[str]] = None) -> int:
         return 2
     try:
         check_launch(arguments)
+        if not any(word.startswith("plan:=") for word in given):
+            arguments["plan"] = fitting_plan(arguments["robot"])
     except LaunchError as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1

@@ -277,6 +277,14 @@ def robot_hand(robot: Robot) -> Hand:
     )
 
 
+def has_standard_hand(robot: Robot) -> bool:
+    """Whether its hand, from ``tool0`` on, is the one that the package's plans are made for."""
+    hand = robot_hand(robot)
+    return _portable_frame(robot) == "tool0" and all(
+        abs(hand.tip_reach(opening) - Hand().tip_reach(opening)) < SPARE / 2 for opening in (WIDTH, OPENING)
+    )
+
+
 def _moved_by(urdf: Urdf, names: Sequence[str]) -> Set[str]:
     """The links that these joints move, or joints that mimic them."""
     moved: Set[str] = set()
