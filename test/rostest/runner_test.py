@@ -37,14 +37,14 @@ class RunnerTest(unittest.TestCase):
         cls.client = RunnerClient()
 
     def test_a_blocked_way_is_refused_before_anything_moves(self) -> None:
-        """First of all tests: from the tucked pose, and only from there, no way leads between the walls."""
+        """First of all tests: from the tucked pose no way leads between the walls, whose goal is clear of both."""
         before = _arm_joints().position
         tuck = load_robot("ur5").tuck
         np.testing.assert_allclose(sorted(before), sorted(tuck), atol=1e-3)
         no_way = plan_text(
             move(-0.1, 0.4, 0.3),
-            move(0.5, 0.0, 0.3),
-            environment=[_wall("left", 0.55, 0.7, 0.75), _wall("right", 0.75, 0.8, -1.2)],
+            move(-0.5, 0.0, 0.3),
+            environment=[_wall("left", 0.825, 1.35, np.pi - 0.6), _wall("right", 0.825, 1.35, np.pi + 0.6)],
         )
         message = self.client.refusal(plan_json=no_way)
         for words in ("1 fault", "/task/1", "left overlap by", "the planner static"):

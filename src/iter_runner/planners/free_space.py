@@ -8,7 +8,7 @@ import numpy as np
 
 from iter_runner.kinematics import Obstacle, Obstacles
 from iter_runner.kinematics.obstacles import collision_bodies
-from iter_runner.planners.routes import TOUCH
+from iter_runner.planners.contact import TOUCH
 from iter_runner.robot.arm import Vector
 
 if TYPE_CHECKING:

@@ -75,18 +75,18 @@ class RelaxedIKPlanner(Planner):
         if float(np.max(np.abs(routes[-1].joints[-1] - start))) < 1e-9:
             return
         distance = self._router.distance(start)
-        for target in self._along(routes, goal, options):
+        for target in self._along(routes, options):
             before, distance = distance, self._router.distance(target)
             if distance < min(-DEEPEST, before) - ROUNDING:
                 raise Unreachable(f"the solver's way leads into an overlap of {-distance * 1e3:.1f} mm")
             yield target
 
-    def _along(self, routes: Sequence[Route], goal: MoveGoal, options: MoveOptions) -> Iterator[Vector]:
+    def _along(self, routes: Sequence[Route], options: MoveOptions) -> Iterator[Vector]:
         for route in routes:
             if route.line is None:
                 yield from self._in_joint_space(route, options)
             else:
-                yield from self._along_line(route, goal, options)
+                yield from self._along_line(route, options, route is routes[-1])
 
     def _in_joint_space(self, route: Route, options: MoveOptions) -> Iterator[Vector]:
         profile = self._router.profile(route, options)
@@ -94,7 +94,7 @@ class RelaxedIKPlanner(Planner):
         yield from profile.positions(self._period * np.arange(1, ticks, dtype=np.float64))
         yield route.joints[-1]
 
-    def _along_line(self, route: Route, goal: MoveGoal, options: MoveOptions) -> Iterator[Vector]:
+    def _along_line(self, route: Route, options: MoveOptions, last_one: bool) -> Iterator[Vector]:
         assert route.line is not None
         # How fast the goal may wander is read off the line's exact joints, which the solver's hardly differ from.
         profile = self._router.profile(route, options)
@@ -106,12 +106,12 @@ class RelaxedIKPlanner(Planner):
             before, last = last, self._within_limits(self._solver.solve(pose), last, before)
             yield last
         for _ in range(SETTLE_TICKS):
-            wanted = self._solver.solve(goal.flange)
+            wanted = self._solver.solve(route.line.target)
             before, last = last, self._within_limits(wanted, last, before, self._braking(wanted - last))
             yield last
             if float(np.max(np.abs(last - before))) < SETTLED and float(np.max(np.abs(wanted - last))) < SETTLED:
                 break
-        yield from self._close_in(last, route, goal)
+        yield from self._close_in(last, route, last_one)
 
     def _within_limits(self, wanted: Vector, last: Vector, before: Vector, most: Optional[Vector] = None) -> Vector:
         """``wanted``, or what of it a tick's limits of speed and acceleration allow after ``before`` and ``last``.
@@ -127,9 +127,15 @@ class RelaxedIKPlanner(Planner):
         rise = self._tick_rise
         return 0.5 * rise * (np.sqrt(1.0 + 8.0 * np.abs(way) / rise) - 1.0)
 
-    def _close_in(self, last: Vector, route: Route, goal: MoveGoal) -> Iterator[Vector]:
-        """From where the solver came to rest (its objectives trade accuracy for other things) to the goal itself."""
-        end = refine(self._chain, last, goal.flange)
+    def _close_in(self, last: Vector, route: Route, last_one: bool) -> Iterator[Vector]:
+        """From where the solver came to rest (its objectives trade accuracy for other things) to the line's end itself.
+
+        Behind a line that is not the last one the next begins where this one has been planned to end.
+        """
+        assert route.line is not None
+        end = refine(self._chain, last, route.line.target)
+        if not last_one and float(np.max(np.abs(end.positions - route.joints[-1]))) > SETTLED:
+            raise Unreachable("the solver's way around what stands there ends in another configuration")
         near = end.exact and float(np.max(np.abs(end.positions - last))) < 0.1
         if near:
             gap = end.positions - last
@@ -145,7 +151,7 @@ class RelaxedIKPlanner(Planner):
                     last + (10.0 * share**3 - 15.0 * share**4 + 6.0 * share**5) * gap if tick < ticks else end.positions
                 )
         else:  # caught in another corner of its objectives: go straight to the joints that the line ends at
-            for way in self._router.joint_routes(last, goal.flange):
+            for way in self._router.joint_routes(last, route.line.target):
                 yield from self._in_joint_space(way, MoveOptions())
 
     def preview(self, start: Vector, goal: MoveGoal) -> JointPath:

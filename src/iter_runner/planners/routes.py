@@ -11,6 +11,9 @@ import numpy as np
 
 from iter_runner.kinematics import AttachedBody, Contact, Obstacle, Obstacles, carrying, clearance, contact_on_way
 from iter_runner.planners.base import Unreachable
+from iter_runner.planners.contact import TOUCH
+from iter_runner.planners.detour import find_detour
+from iter_runner.planners.free_space import FreeSpace
 from iter_runner.planners.inverse import Branches, Solution, nearest_turn, refine
 from iter_runner.planners.line import Line, Pose
 from iter_runner.planners.options import MoveOptions
@@ -42,12 +45,12 @@ JOINT_STEP = 0.05
 """rad of the fastest joint between two positions of a way in joint space."""
 CHECK_PARTS = 3
 """Parts of such a step between whose ends a way in joint space is checked."""
-TOUCH = 5e-4
-"""m that bodies may overlap and still only touch: fingers on a table. Half of what a dry run lets the motion have."""
 BRANCH_JUMP = 0.3
 """rad that a joint may turn between two poses of a line: more is a singularity or another branch."""
 UNHINDERED = 1.5
 """A line that by its estimate takes less than this many times longer is not timed to find that out."""
+BENDS = (0.08, 0.16, 0.26, 0.4)
+"""m by which a bent way goes aside, the first that is free."""
 DETOUR = 4.0
 """A line that takes this many times longer than its length asks for (next to a singularity) is not worth it."""
 
@@ -101,25 +104,64 @@ class Router:
         self._obstacles = Obstacles(obstacles)
 
     def routes(self, start: Vector, target: Pose) -> List[Route]:
-        """The straight line where the arm can follow it at a sensible speed, else the best way in joint space.
+        """The straight line where the arm can follow it at a sensible speed, else the best way in joint space, else a
+        way around what stands there.
 
-        One route, or two with a stop at the tucked pose between them.
+        One route, or several with a stop between each two.
 
         Raises:
             Unreachable: there is none.
         """
         try:
-            route = self.line(start, target)
-            assert route.line is not None
-            own_duration = line_duration(route.line)
-            if self._line_estimate(route) > UNHINDERED * own_duration + 0.5:
-                profile = self.profile(route, MoveOptions())
-                if profile.duration > DETOUR * own_duration + 2.0:
-                    raise NoLine("the straight line passes close to a singularity")
-                route = replace(route, profile=profile)
-            return [route]
+            return [self._sensible_line(start, target)]
         except NoLine as error:
-            return self.joint_routes(start, target, str(error))
+            reason = str(error)
+        with contextlib.suppress(_Blocked):
+            return [self._joint_route(start, target, reason)]
+        return self._bent(start, target, reason) or self.joint_routes(start, target, reason)
+
+    def _sensible_line(self, start: Vector, target: Pose) -> Route:
+        """:meth:`line`; NoLine too where it would have to crawl."""
+        route = self.line(start, target)
+        assert route.line is not None
+        own_duration = line_duration(route.line)
+        if self._line_estimate(route) > UNHINDERED * own_duration + 0.5:
+            profile = self.profile(route, MoveOptions())
+            if profile.duration > DETOUR * own_duration + 2.0:
+                raise NoLine("the straight line passes close to a singularity")
+            route = replace(route, profile=profile)
+        return route
+
+    def _bent(self, start: Vector, target: Pose, reason: str) -> List[Route]:
+        """Three lines, beside the straight one: aside, along, and back to the goal; empty where all are blocked.
+
+        By the least distance that is enough: above, else to one side or the other, else nearer to or farther from the
+        base, each tried in this order.
+        """
+        begin = self.chain.fk(start)
+        along = target[:3, 3] - begin[:3, 3]
+        middle = 0.5 * (target[:3, 3] + begin[:3, 3])
+        up = np.array([0.0, 0.0, 1.0])
+        side = np.cross(up, along)
+        if float(np.linalg.norm(side)) < 1e-3:  # a way up or down is passed on the far side or the near one
+            side = np.cross(up, middle)
+        size = float(np.linalg.norm(side))
+        side = side / size if size > 1e-9 else np.array([0.0, 1.0, 0.0])
+        outward = middle * [1.0, 1.0, 0.0]
+        size = float(np.linalg.norm(outward))
+        outward = outward / size if size > 1e-9 else np.array([1.0, 0.0, 0.0])
+        for distance in BENDS:
+            for direction in (up, side, -side, -outward, outward):
+                over = [np.array(begin), np.array(target)]
+                for pose in over:
+                    pose[:3, 3] += distance * direction
+                routes: List[Route] = []
+                with contextlib.suppress(NoLine):
+                    for corner in (*over, target):
+                        joints = routes[-1].joints[-1] if routes else start
+                        routes.append(replace(self._sensible_line(joints, corner), reason=reason))
+                    return routes
+        return []
 
     def line(self, start: Vector, target: Pose) -> Route:
         """The flange's straight line, followed exactly and continuously from ``start`` (n,) rad.
@@ -165,7 +207,8 @@ class Router:
         return way
 
     def joint_routes(self, start: Vector, target: Pose, reason: str = "") -> List[Route]:
-        """The fastest free way in joint space to any of the goal's joint solutions; by the tucked pose if need be.
+        """The fastest free way in joint space to any of the goal's joint solutions; if need be by the tucked pose, else
+        around what stands there.
 
         Raises:
             Unreachable: the goal has no solution, none that is clear, or every way collides.
@@ -180,7 +223,19 @@ class Router:
                     if via is not None:
                         retreat = replace(self._straight(start, via), reason=reason)
                         return [retreat, self._joint_route(via, target, reason)]
+            around = self._around(start, target, reason)
+            if around:
+                return around
             raise Unreachable(f"{prefix}in joint space {direct}, and so on every way") from None
+
+    def _around(self, start: Vector, target: Pose, reason: str) -> List[Route]:
+        """Straight pieces in joint space around what stands there; empty where none were found."""
+        space = FreeSpace(self.chain, list(self._obstacles))
+        corners = find_detour(self.chain, space, start, self.clear_ends(start, target, reason))
+        with contextlib.suppress(_Blocked):
+            if corners is not None:
+                return [replace(self._straight(a, b), reason=reason) for a, b in zip(corners[:-1], corners[1:])]
+        return []
 
     def _joint_route(self, start: Vector, target: Pose, reason: str) -> Route:
         ends = self.clear_ends(start, target, reason)
