@@ -123,6 +123,10 @@ class WorkcellArm:
         else:
             self.controller.start_program(compile_script(program).run(self.controller))
 
+    def wait_for_script(self, control: RunControl) -> None:
+        """See :class:`iter_runner.robot.arm.Arm`."""
+        self.wait_for_reading(lambda _: self.controller.program is None, control)
+
     def servo(self) -> ScriptServo:
         return ScriptServo(self.script, self._servo.lookahead_time, self._servo.gain)
 

@@ -73,6 +73,9 @@ class FakeRun:
         self.gripper: Any = FakeGripper(self.calls)
         self.pose = ToolPose([0.3, 0.2, 0.1], [0.0, 0.0, 0.0, 1.0])
 
+    def script(self, program: str) -> None:
+        self.arm.script(program)
+
     def emit(self, kind: EventKind, **data: Any) -> Event:
         event = Event(len(self.events), "s", kind, self.clock.now(), 0.0, data=data)
         self.events.append(event)

@@ -67,6 +67,13 @@ class RunContext(Protocol):
     def publish(self, topic: str, message_type: str, fields: Mapping[str, Any]) -> None:
         """Publishes one message of ``package/Type`` once a subscriber is connected (or a moment later without one)."""
 
+    def script(self, program: str) -> None:
+        """Sends a program to the arm's controller and returns at once; the next move begins when it has ended.
+
+        Raises:
+            Fault: see Arm.script.
+        """
+
     def attach(self, object_name: str) -> None:
         """Marks the scene's object as held by the hand."""
 

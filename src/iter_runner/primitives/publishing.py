@@ -32,7 +32,7 @@ def _send(run: RunContext, topic: str, message_type: str, fields: Dict[str, Any]
     if not (to_arm and name == SCRIPT_TOPIC):
         run.publish(topic, message_type, fields)
     if to_arm:
-        run.arm.script(program)
+        run.script(program)
     run.emit(EventKind.PUBLISHED, topic=topic, type=message_type)
 
 

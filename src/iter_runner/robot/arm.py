@@ -104,6 +104,13 @@ class Arm(Protocol):
     def script(self, program: str) -> None:
         """Sends a program to the controller (UR only; Fault elsewhere). Returns at once."""
 
+    def wait_for_script(self, control: RunControl) -> None:
+        """Returns when the program that :meth:`script` sent last has ended and the arm stands.
+
+        Raises:
+            Fault, Stopped: see RunControl.
+        """
+
     def servo(self) -> Servo:
         """The stream of joint targets."""
 

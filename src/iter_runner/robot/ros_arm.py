@@ -62,6 +62,8 @@ UNSEEN_WALL = 0.5
 """Seconds of wall time after which a reading says no more that the arm stands."""
 OFF_PATH = 0.2
 """rad: an arm that stands farther from its path was moved by something else, and does not go back by itself."""
+OFF_START = 0.1
+"""rad that a joint may be off a trajectory's start: a controller goes there as fast as it can."""
 
 
 # FollowJointTrajectory error code → (fault code, what it means).
@@ -91,7 +93,8 @@ def trajectory_goal(joint_names: Sequence[str], path: JointPath) -> FollowJointT
     return goal
 
 
-def _stands(reading: JointReading) -> bool:
+def stands_still(reading: JointReading) -> bool:
+    """Whether no joint moves faster than :data:`STANDSTILL`."""
     return bool(np.max(np.abs(reading.velocities)) < STANDSTILL)
 
 
@@ -170,6 +173,9 @@ class RosArm:
             f"{self._robot.name}: its driver ({self._driver.title}) takes no scripts; only a Universal Robots "
             "controller does: take the step out of the plan, or run the plan on such an arm",
         )
+
+    def wait_for_script(self, control: RunControl) -> None:
+        """See :class:`iter_runner.robot.arm.Arm`: there is none."""
 
     def servo(self) -> Servo:
         """See :class:`iter_runner.robot.arm.Arm`."""
@@ -352,12 +358,12 @@ class RosArm:
         try:
             while True:
                 self._wait(lambda: not control.paused, control)
-                rest = self._rest(path) if begun else path
+                rest = self._rest(path) if begun else self._begin(path)
                 begun = True
                 self._before_trajectory(control)
                 expected = self._clock.now() + float(rest.times[-1])
                 if not self._run_trajectory(rest, control):
-                    self.wait_for_reading(_stands, control)
+                    self.wait_for_reading(stands_still, control)
                     continue
                 at_rest = self._settle(end, expected, control)
                 before, off = off, float(np.max(np.abs(self._missing_to(end))))
@@ -374,6 +380,19 @@ class RosArm:
         except BaseException:
             self.halt()
             raise
+
+    def _begin(self, path: JointPath) -> JointPath:
+        """``path``, at whose start the arm is measured; raises Fault(path_tolerance) where it is not."""
+        off = np.abs(self._missing_to(path.positions[0]))
+        joint = int(np.argmax(off))
+        if off[joint] > OFF_START:
+            raise Fault(
+                "path_tolerance",
+                f"{self._robot.name}: {self.joint_names[joint]} is {off[joint]:.2f} rad off the trajectory's start: "
+                "was the arm moved by hand, or by another node? When it may move, resume (it goes on from where it "
+                "stands), or stop",
+            )
+        return path
 
     def _missing_to(self, end: Vector) -> Vector:
         """How far (n,) rad the arm is measured from ``end`` (n,) rad."""
@@ -401,10 +420,10 @@ class RosArm:
 
         def settled(reading: JointReading) -> bool:
             there = float(np.max(np.abs(end - nearest_turns(reading.positions, end, self._continuous)))) <= SHORT
-            return (_stands(reading) and (there or reading.time > judged)) or reading.time > judged + RESTLESS
+            return (stands_still(reading) and (there or reading.time > judged)) or reading.time > judged + RESTLESS
 
         self.wait_for_reading(settled, control)
-        return _stands(self.reading())
+        return stands_still(self.reading())
 
     def _short_fault(self, end: Vector, tries: int) -> Fault:
         off = np.abs(self._missing_to(end))
@@ -459,7 +478,7 @@ class RosArm:
         call, reading = self._call, self._reading
         follows = call is not None and not call.finished
         unknown = reading is None or time.monotonic() - self._received > UNSEEN_WALL
-        return follows or unknown or (reading is not None and not _stands(reading))
+        return follows or unknown or (reading is not None and not stands_still(reading))
 
     def halt(self) -> None:
         """See :class:`iter_runner.robot.arm.Arm`."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Callable, Dict, List, Optional, Tuple
 
 import rospy
 from std_msgs.msg import Bool, Float64, String
 from std_srvs.srv import Trigger
 from ur_dashboard_msgs.msg import RobotMode, SafetyMode
+from ur_dashboard_msgs.srv import IsProgramRunning
 
 from iter_runner.clock import Clock
-from iter_runner.robot.arm import Servo
+from iter_runner.robot.arm import JointPath, JointReading, Servo
 from iter_runner.robot.preflight import Condition
-from iter_runner.robot.ros_arm import RosArm
+from iter_runner.robot.ros_arm import RosArm, stands_still
 from iter_runner.robot.ros_service import ServiceCall
 from iter_runner.robot.rtde_servo import RtdeServo, rtde_control
 from iter_runner.robot.script_servo import ScriptServo
@@ -21,6 +23,17 @@ from iter_runner.robot.table import Robot
 from iter_runner.robot.transport import RTDE
 from iter_runner.robot.urscript import STOP
 from iter_runner.run_control import Fault, RunControl
+
+SCRIPT_BEGINS = 0.3
+"""Seconds that an arm may stand after a program was sent, before it moves it; and from one look at it to the next."""
+SCRIPT_PATIENCE = 30.0
+"""Seconds that an arm stands before a program that runs on counts as endless."""
+DISPLACED = 1.0
+"""Seconds after which a program that was sent has displaced External Control, if it ever will."""
+DASHBOARD_WALL = 2.0
+"""Seconds of wall time that the dashboard gets to answer."""
+DISPLACED_WALL = 0.5
+"""Seconds of wall time that the news of External Control's end may take after a trajectory was refused for it."""
 
 ROBOT_MODES: Dict[int, str] = {
     RobotMode.NO_CONTROLLER: "no controller",
@@ -100,6 +113,7 @@ class URArm(RosArm):
         self._safety_mode: Optional[int] = None
         self._program_running: Optional[bool] = None
         self._script_displaced_program = False
+        self._script_sent = -math.inf  # study clock
         self._rtde: Optional[RtdeServo] = None
         if transport == RTDE:
             self._rtde = RtdeServo(
@@ -112,6 +126,8 @@ class URArm(RosArm):
         super().__init__(robot, clock, report_fault)
         topic = self._driver.topic
         self._script_publisher = rospy.Publisher(topic("script_command"), String, queue_size=100, tcp_nodelay=True)
+        program_running = self._driver.services.get("program_running")
+        self._ask_dashboard = rospy.ServiceProxy(program_running, IsProgramRunning) if program_running else None
         self._resend_program = rospy.ServiceProxy(self._driver.service("resend_robot_program"), Trigger)
         self._subscribers += [
             rospy.Subscriber(topic("robot_mode"), RobotMode, self._on_robot_mode),
@@ -235,6 +251,18 @@ class URArm(RosArm):
                 "then resume",
             )
 
+    def _run_trajectory(self, path: JointPath, control: RunControl) -> bool:
+        try:
+            return super()._run_trajectory(path, control)
+        except Fault as fault:
+            # A script of another node may have displaced External Control when the goal was on its way already.
+            if fault.code != "trajectory_rejected" or not self.wait_until(
+                lambda: self._program_running is False, control, DISPLACED_WALL
+            ):
+                raise
+        self._before_trajectory(control)
+        return super()._run_trajectory(path, control)
+
     def script(self, program: str) -> None:
         """See :class:`iter_runner.robot.arm.Arm`."""
         if self._script_publisher.get_num_connections() == 0:
@@ -242,7 +270,48 @@ class URArm(RosArm):
                 "driver_lost",
                 f"{self._robot.name}: nobody listens on {self._driver.topic('script_command')}: is the driver running?",
             )
+        self._script_sent = self._clock.now()
         self._send_script(program)
+
+    def wait_for_script(self, control: RunControl) -> None:
+        """See :class:`iter_runner.robot.arm.Arm`.
+
+        A program that still runs after the arm has stood for :data:`SCRIPT_PATIENCE` is left to its fate: whatever
+        comes next replaces it.
+        """
+        stood_since = self._clock.now()
+
+        def stands(reading: JointReading) -> bool:
+            nonlocal stood_since
+            if not stands_still(reading):
+                stood_since = reading.time
+            return reading.time >= max(self._script_sent, stood_since) + SCRIPT_BEGINS
+
+        while True:
+            self.wait_for_reading(stands, control)
+            if not self._a_script_runs(control):
+                return
+            if self.reading().time > stood_since + SCRIPT_PATIENCE:
+                rospy.logwarn(
+                    f"{self._robot.name}: a program still runs on the controller though the arm has stood for "
+                    f"{SCRIPT_PATIENCE:g} s: the next motion replaces it"
+                )
+                return
+            control.sleep_until(self._clock.now() + SCRIPT_BEGINS)
+
+    def _a_script_runs(self, control: RunControl) -> bool:
+        """Whether a program other than External Control runs, as the controller's dashboard says; False if nothing."""
+        sent_long_ago = self._clock.now() > self._script_sent + DISPLACED
+        if self._program_running and (not self._script_displaced_program or sent_long_ago):
+            return False  # it was External Control's, which secondary programs leave alone
+        if self._ask_dashboard is None:
+            return False
+        call = ServiceCall(self._ask_dashboard, on_answer=control.notify)
+        self.wait_until(lambda: call.is_over, control, DASHBOARD_WALL)
+        try:
+            return bool(call.response().program_running)
+        except rospy.ServiceException:
+            return False
 
     def _send_script(self, program: str) -> None:
         if self._script_publisher.get_num_connections() > 0:  # one that no driver hears (it has died) displaces nothing

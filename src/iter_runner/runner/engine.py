@@ -167,6 +167,7 @@ class Engine:
         self._open_wait: Optional[_OpenWait] = None
         self._kept: Set[str] = set()  # names of the commanded paths
         self._moves = 0  # of the present step's present attempt
+        self._program_may_run = False  # one that a step has sent to the arm's controller
         self._commanded: Optional[Vector] = None
         self._tip: Optional[NDArray[np.float64]] = None  # of _commanded, as the plan has it
         self._planners_scene: Optional[int] = None
@@ -196,6 +197,9 @@ class Engine:
         """See RunContext."""
         self.control.wait_while_paused()
         flange = self._rig.frames.to_tip(pose)
+        if self._program_may_run:
+            self.arm.wait_for_script(self.control)
+            self._program_may_run = False
         self._show_scene_to_planner()
         start, is_commanded = self._start_joints()
         self._commanded = None  # until the move has arrived nobody can say where the arm is commanded to be
@@ -225,6 +229,11 @@ class Engine:
                 **({} if planning_time is None else {"planning_time": planning_time}),
             },
         )
+
+    def script(self, program: str) -> None:
+        """See RunContext."""
+        self._program_may_run = True
+        self.arm.script(program)
 
     def tool_pose(self) -> ToolPose:
         """See RunContext."""
