@@ -79,6 +79,7 @@ class Driven:
 @pytest.fixture
 def drive(monkeypatch):
     monkeypatch.setattr(driver_module, "RETRY", 0.02)
+    monkeypatch.setattr(driver_module, "PATIENCE", 0.0)
     driven = []
 
     def make(line, **options):

@@ -34,6 +34,8 @@ from iter_runner.gripper.registers import (
 
 RETRY = 0.5
 """Seconds between attempts to reach a gripper that is not there."""
+PATIENCE = 2.0
+"""Seconds for which an operator's word waits for a gripper that is just being plugged in."""
 RESET_TIME = 1.0
 """Seconds within which a gripper forgets its activation when told to."""
 ACTIVATION_TIME = 15.0
@@ -124,6 +126,7 @@ class GripperDriver:
         activate_on_start: activates the gripper if it answers the first time that it is asked, and needs it.
         how_to_activate: what the operator calls to agree, for messages.
         on_status: called with each state.
+        on_change: called when :meth:`health` says something else than before about motions.
         say, warn: told what happens.
     """
 
@@ -136,6 +139,7 @@ class GripperDriver:
         activate_on_start: bool = False,
         how_to_activate: str = "call activate",
         on_status: Callable[[Status], None] = lambda status: None,
+        on_change: Callable[[], None] = lambda: None,
         say: Callable[[str], None] = print,
         warn: Callable[[str], None] = print,
     ) -> None:
@@ -146,6 +150,7 @@ class GripperDriver:
         self._activate_on_start = activate_on_start
         self._how_to_activate = f"keep hands clear of the fingers, which move as it activates, then {how_to_activate}"
         self._on_status = on_status
+        self._on_change = on_change
         self._say = say
         self._warn = warn
         self._changed = threading.Condition()
@@ -231,6 +236,7 @@ class GripperDriver:
         """
         done: Future[Tuple[bool, str]] = Future()
         with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._status is not None, PATIENCE)
             if self._closed or self._status is None:
                 return False, self._refusal
             self._waiting.append(done)
@@ -280,7 +286,7 @@ class GripperDriver:
             self._warn(f"{reason}; trying again every {RETRY:g} s")
         with self._changed:
             if not self._was_lost:  # what was said then says more
-                self._refusal = reason
+                self._refuse(reason)
             self._changed.wait_for(lambda: self._closed, RETRY)
         return reason
 
@@ -297,6 +303,8 @@ class GripperDriver:
             self._phase = _Phase.NONE
             self._fault = 0
         self._take_in(status)
+        if self._refusal:
+            self._warn(self._refusal)
 
     def _lost(self, reason: str) -> None:
         self._warn(f"{reason} Waiting for it")
@@ -310,7 +318,7 @@ class GripperDriver:
             self._waiting = []
             self._stop, self._release, self._trusted = False, None, False
             status, self._status = self._status, None
-            self._refusal = reason
+            self._refuse(reason)
         for motion in motions:
             if motion is not None:
                 motion.end(Outcome.FAILED, status, reason)
@@ -381,7 +389,7 @@ class GripperDriver:
             self._status = status
             if self._phase is _Phase.NONE and not status.ready:
                 self._trusted = False
-            self._refusal = self._why_not(status)
+            self._refuse(self._why_not(status))
             refusal, motion, following = self._refusal, self._motion, self._next
             if refusal:
                 self._motion = self._next = None
@@ -398,6 +406,13 @@ class GripperDriver:
         elif motion is not None:
             self._follow(motion, status)
         self._on_status(status)
+
+    def _refuse(self, reason: str) -> None:
+        """From now on motions are refused for that reason, or taken where it is empty."""
+        changed, self._refusal = reason != self._refusal, reason
+        self._changed.notify_all()
+        if changed:
+            self._on_change()
 
     def _why_not(self, status: Status) -> str:
         """Why motions are refused in this state; empty where they are not."""
@@ -467,7 +482,7 @@ class GripperDriver:
             self._phase = _Phase.NONE
             waiting, self._waiting = self._waiting, []
             if self._status is not None:
-                self._refusal = self._why_not(self._status)
+                self._refuse(self._why_not(self._status))
         (self._say if good else self._warn)(text)
         for done in waiting:
             done.set_result((good, text))

@@ -106,20 +106,32 @@ class EmulatedPort:
         self._wake: Tuple[int, int] = (-1, -1)
 
     def plug_in(self) -> None:
-        """The port appears. Nothing where it is there."""
+        """The port appears. Nothing where it is there.
+
+        Raises:
+            OSError: the path is something else than a symbolic link, or can't be made.
+        """
         if self._wires is not None:
             return
+        if self.link.exists() and not self.link.is_symlink():
+            raise FileExistsError(f"{self.link} is there already, and no emulated port")
         ours, theirs = os.openpty()
         tty.setraw(theirs)
         os.set_blocking(ours, False)
+        try:
+            self.link.parent.mkdir(parents=True, exist_ok=True)
+            new = self.link.with_name(f".{self.link.name}.new")
+            if new.is_symlink():
+                new.unlink()
+            new.symlink_to(os.ttyname(theirs))
+            new.replace(self.link)
+        except OSError:
+            os.close(ours)
+            os.close(theirs)
+            raise
         self._wires, self._wake = (ours, theirs), os.pipe()
         self._thread = threading.Thread(target=self._serve, args=(ours, self._wake[0]), daemon=True)
         self._thread.start()
-        self.link.parent.mkdir(parents=True, exist_ok=True)
-        new = self.link.with_name(f".{self.link.name}.new")
-        new.unlink() if new.is_symlink() else None
-        new.symlink_to(os.ttyname(theirs))
-        new.replace(self.link)
 
     def unplug(self) -> None:
         """The port is gone, in the midst of whatever went through it. Nothing where it is gone."""

@@ -103,8 +103,13 @@ class SerialClient:
                 answers = "does not answer" if isinstance(error, NoResponseError) else "gives no right answer"
                 trouble = " ".join(str(error).split())
             except (OSError, termios.error) as error:
-                raise LinkError(f"lost {self.place} ({error}): is its cable in?") from None
+                raise LinkError(f"lost {self.place} ({_reason(error)}): is its cable in?") from None
         raise LinkError(
             f"the gripper on {self.place} {answers}, asked {ATTEMPTS} times ({trouble}): "
             "has it 24 V, and is this its port?"
         )
+
+
+def _reason(error: Exception) -> str:
+    """What the system says of a port; termios' errors are a number and that."""
+    return str(error.args[-1]) if isinstance(error, termios.error) else str(error)
