@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
 
+import rosgraph
 import rospkg
 import rospy
 import yaml
@@ -32,8 +33,8 @@ RUN_SPEED = "/runner/speed"
 """The parameter that says what runs set the speed slider to."""
 KINDS_KEPT = 10
 """Kinds of messages of joint states, by the names in them, that are told apart."""
-GRIPPER_DIAGNOSTICS = "robotiq_85"
-"""What the name of a gripper's diagnostics begins with."""
+GRIPPER_NODE = "robotiq_85"
+"""The gripper's node that has diagnostics of its own, which begin with this name."""
 
 
 class Preflight:
@@ -62,7 +63,7 @@ class Preflight:
         self._gripper = RosGripper(self._gripper_row, clock)
         self._kinds: Dict[Tuple[str, ...], None] = {}
         self._speed: Optional[float] = None
-        self._gripper_error = ""
+        self._gripper_told: Optional[str] = None  # what its diagnostics call an error; None: they have not come yet
         self._calibration: Optional[Tuple[Optional[str], Optional[bool]]] = None
         self._subscribers = [
             rospy.Subscriber(driver.topic("joint_states"), JointState, self._on_joint_states, queue_size=1),
@@ -107,7 +108,7 @@ class Preflight:
             asked_speed=float(asked) if isinstance(asked, (int, float)) and not isinstance(asked, bool) else None,
             gripper_action=self._gripper_row.action,
             gripper_connected=self._gripper.connected(),
-            gripper_error=self._gripper_error,
+            gripper_error=self._gripper_error(),
         )
         return preflight(self._robot, seen, self._model_joints, self._limits)
 
@@ -135,6 +136,11 @@ class Preflight:
         found = None if name is None else rospy.get_param(name, None)
         return (None, None) if not found else (str(found), _is_default(self._robot, str(found)))
 
+    def _gripper_error(self) -> str:
+        if self._gripper_told is None and _is_served(f"/{GRIPPER_NODE}/activate"):
+            return f"{GRIPPER_NODE} has not said yet how the gripper is: look at its output"
+        return self._gripper_told or ""
+
     def _on_joint_states(self, message: JointState) -> None:
         if len(self._kinds) < KINDS_KEPT:
             self._kinds[tuple(message.name)] = None
@@ -145,8 +151,15 @@ class Preflight:
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if status.name.strip("/").startswith(GRIPPER_DIAGNOSTICS):
-                self._gripper_error = status.message if status.level >= DiagnosticStatus.ERROR else ""
+            if status.name.strip("/").startswith(GRIPPER_NODE):
+                self._gripper_told = status.message if status.level >= DiagnosticStatus.ERROR else ""
+
+
+def _is_served(service: str) -> bool:
+    try:
+        return bool(rosgraph.Master(rospy.get_name()).lookupService(service))
+    except (OSError, rosgraph.MasterException):
+        return False
 
 
 def _is_default(robot: Robot, calibration: str) -> Optional[bool]:
