@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from iter_runner.kinematics import Chain, ChainError, ClosedFormIK, GeometryError, load_chain
 from iter_runner.kinematics.rotations import inverse
-from iter_runner.kinematics.urdf import Urdf
-from iter_runner.robot.table import Robot, robot_driver
+from iter_runner.kinematics.urdf import Urdf, read_urdf
+from iter_runner.robot.table import Robot, robot_driver, robot_urdf
 from iter_runner.sim.arm_controller import ArmModel
 
 Matrix = NDArray[np.float64]
@@ -62,14 +62,16 @@ def arm_model(robot: Robot, chain: Optional[Chain] = None) -> ArmModel:
     """
     if chain is None:
         chain = load_chain(robot)
+    joints = read_urdf(robot_urdf(robot)).joints
+    endless = [joints[name].kind == "continuous" for name in chain.joint_names]  # as far as the arm is concerned
     kinematics: Optional[ClosedFormKinematics] = None
     if robot_driver(robot).interface == "ur":
         with contextlib.suppress(GeometryError):
             kinematics = ClosedFormKinematics(chain)
     return ArmModel(
         joint_names=tuple(chain.joint_names),
-        lower=tuple(chain.lower.tolist()),
-        upper=tuple(chain.upper.tolist()),
+        lower=tuple(np.where(endless, -np.inf, chain.lower).tolist()),
+        upper=tuple(np.where(endless, np.inf, chain.upper).tolist()),
         velocity_limits=tuple(chain.velocity_limits.tolist()),
         cycle=1.0 / robot.control_rate,
         kinematics=kinematics,
