@@ -281,8 +281,10 @@ def main(words: Optional[Sequence[str]] = None) -> int:
         print(f"demo: {error}", file=sys.stderr)
         return 2
     try:
-        check_launch(arguments)
-        if not any(word.startswith("plan:=") for word in given):
+        if any(word.startswith("plan:=") for word in given):
+            check_launch(arguments)
+        else:
+            check_launch({**arguments, "plan": ""})
             arguments["plan"] = fitting_plan(arguments["robot"])
     except LaunchError as error:
         print(f"demo: {error}", file=sys.stderr)
