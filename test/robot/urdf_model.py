@@ -106,8 +106,8 @@ class UrdfModel:
         frames = self.frames(q)
         return np.asarray(np.linalg.inv(frames[base]) @ frames[link])
 
-    def capsules(self, q: Sequence[float]) -> List[Capsule]:
-        frames, found = self.frames(q), []
+    def capsules(self, q: Sequence[float], others: Optional[Mapping[str, float]] = None) -> List[Capsule]:
+        frames, found = self.frames(q, others), []
         for link in self.root.findall("link"):
             for collision in link.findall("collision"):
                 pose = frames[link.get("name", "")] @ _origin(collision)
@@ -117,6 +117,14 @@ class UrdfModel:
                 reach = max(0.0, length / 2 - radius) * pose[:3, 2]
                 found.append(Capsule(link.get("name", ""), pose[:3, 3] - reach, pose[:3, 3] + reach, radius))
         return found
+
+    def limits(self, name: str) -> Tuple[float, float]:
+        """Of a joint, rad; a continuous one may make two turns."""
+        limit = self.joints[name].find("limit")
+        assert limit is not None
+        if self.joints[name].get("type") == "continuous":
+            return -2 * np.pi, 2 * np.pi
+        return float(limit.get("lower", "")), float(limit.get("upper", ""))
 
     def _body(self, link: str) -> str:
         """The link next to the arm's joint that carries ``link``; whatever is fixed together is one body."""
