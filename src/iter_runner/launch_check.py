@@ -18,13 +18,16 @@ from iter_runner.launch_row import (
     CONTROLLER_BACKENDS,
     EMULATED,
     default_gripper_driver,
+    default_transport,
     missing_packages,
     write_row_launch,
 )
 from iter_runner.package import package_folder
 from iter_runner.plan.registry import did_you_mean
 from iter_runner.planners.table import PlannerError, check_fit
+from iter_runner.robot import moveit_config
 from iter_runner.robot.table import IN_GAZEBO, Robot, RobotError, load_robot, robot_driver, robot_gripper
+from iter_runner.robot.transport import check_transport
 from iter_runner.sim.faults import FaultError, parse_faults
 from iter_runner.study.sessions import SessionError, find_session
 
@@ -33,7 +36,7 @@ GRIPPER_PORT = "/dev/ttyUSB0"
 """Where a serial gripper is if nothing is said."""
 PARTICIPANTS = ("human", "auto")
 BUTTONS = ("keyboard", "serial", "topic", "web")
-SWITCHES = ("exit_when_done", "rviz", "record", "start_driver", "preflight", "gazebo_gui")
+SWITCHES = ("exit_when_done", "rviz", "record", "start_driver", "preflight", "gazebo_gui", "move_group")
 LARGEST = 2**31 - 1
 """The largest whole number that the parameter server takes."""
 
@@ -133,6 +136,10 @@ def _check_robot(arguments: Mapping[str, str]) -> None:
         raise LaunchError(f"robot:={arguments.get('robot')}: {error}") from error
     except PlannerError as error:
         raise LaunchError(f"planner:={arguments.get('planner')}: {error}") from error
+    own = arguments.get("move_group", "true").lower() in ("true", "1")
+    missing = moveit_config.missing_packages() if own and arguments.get("planner") == "moveit" else ""
+    if missing:
+        raise LaunchError(f"planner:=moveit: {missing}; move_group:=false uses one that runs already")
 
 
 def _check_backend(arguments: Mapping[str, str]) -> None:
@@ -184,9 +191,7 @@ def _is_host(text: str) -> bool:
 
 def _check_transport(arguments: Mapping[str, str]) -> None:
     transport, robot, backend = arguments.get("transport", ""), _robot(arguments), _backend(arguments)
-    if not transport:
-        return
-    if transport not in robot.transports:
+    if transport and transport not in robot.transports:
         raise LaunchError(f"transport:={transport}: robot {robot.name} takes {', '.join(robot.transports)}")
     if transport == "rtde" and backend not in CONTROLLER_BACKENDS:
         others = ", ".join(name for name in robot.transports if name != "rtde")
@@ -194,6 +199,10 @@ def _check_transport(arguments: Mapping[str, str]) -> None:
             f"transport:=rtde: talks to a controller, which backend:={backend} has not; "
             f"use backend:=hardware or ursim, or transport:={others}"
         )
+    try:
+        check_transport(robot, transport or default_transport(robot, backend), arguments.get("robot_ip", ""))
+    except RobotError as error:
+        raise LaunchError(f"transport:={transport}: {error}") from error
 
 
 def _check_gripper(arguments: Mapping[str, str]) -> None:
