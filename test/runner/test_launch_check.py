@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from iter_runner import demo, launch_check
 from iter_runner.launch_check import LaunchError, check_launch, main
+from iter_runner.robot import moveit_config
 
 GOOD: Dict[str, str] = {
     "robot": "ur3e", "planner": "static", "backend": "embedded", "participant": "auto", "rate": "0", "speed": "0.3",
@@ -209,3 +211,18 @@ def test_the_demo_finds_the_processes_that_another_has_started() -> None:
     finally:
         child.kill()
         child.wait()
+
+
+def test_moveit_needs_what_it_stands_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moveit_config, "missing_packages", lambda: "")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(LaunchError, match=r"planner:=moveit: .*apt install ros-noetic-moveit.*planner:=ompl"):
+        check_launch({"robot": "ur5", "planner": "moveit"})
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    check_launch({"robot": "ur5", "planner": "moveit"})
+    monkeypatch.setattr(moveit_config, "missing_packages", lambda: "MoveIt 1 is not installed")
+    with pytest.raises(LaunchError, match=r"planner:=moveit: MoveIt 1 is not installed; move_group:=false uses one"):
+        check_launch({"robot": "ur5", "planner": "moveit"})
+    check_launch({"robot": "ur5", "planner": "moveit", "move_group": "false"})
+    with pytest.raises(LaunchError, match="move_group:=mine: expected one of false, true"):
+        check_launch({"robot": "ur5", "planner": "moveit", "move_group": "mine"})

@@ -66,7 +66,7 @@ def srdf(robot: Robot) -> str:
     hand = hand_links(urdf, gripper)
     root = ElementTree.Element("robot", {"name": urdf.name})
     arm = ElementTree.SubElement(root, "group", {"name": robot.moveit_group})
-    ElementTree.SubElement(arm, "chain", {"base_link": robot.base_frame, "tip_link": robot.tool_frame})
+    ElementTree.SubElement(arm, "chain", {"base_link": _root_of_arm(urdf, robot), "tip_link": robot.tool_frame})
     fingers = ElementTree.SubElement(root, "group", {"name": gripper_group(gripper)})
     for link in hand:
         ElementTree.SubElement(fingers, "link", {"name": link})
@@ -130,6 +130,13 @@ def _ancestors(urdf: Urdf, link: str) -> List[str]:
         links.append(joint.parent)
         joint = urdf.parent_joint(joint.parent)
     return links
+
+
+def _root_of_arm(urdf: Urdf, robot: Robot) -> str:
+    """The link that the arm's group begins at: the base frame, or what it sits on where that is no link below."""
+    if robot.base_frame in _ancestors(urdf, robot.tool_frame):
+        return robot.base_frame
+    return urdf.joints[robot.joints[0]].parent
 
 
 def _carrier(urdf: Urdf, robot: Robot, hand: Sequence[str]) -> str:
@@ -208,8 +215,8 @@ def _measured(robot: Robot, hand: Set[str]) -> Tuple[Set[FrozenSet[str]], Set[Fr
     if not pairs:
         return set(), set()
     random = np.random.default_rng(SAMPLE_SEED)
-    lower, upper = np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi)
-    lower, upper = np.where(lower < upper, lower, chain.lower), np.where(lower < upper, upper, chain.upper)
+    turns = chain.upper - chain.lower >= 2.0 * np.pi
+    lower, upper = np.where(turns, -np.pi, chain.lower), np.where(turns, np.pi, chain.upper)
     positions = random.uniform(lower, upper, (SAMPLES, len(chain)))
     distances = np.asarray(iter_core.CollisionModel(bodies.rows, pairs).pair_distances(chain.core, positions))
     nearest: Dict[FrozenSet[str], NDArray[np.float64]] = {}
