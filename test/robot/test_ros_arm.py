@@ -10,6 +10,8 @@ import pytest
 
 rospy = pytest.importorskip("rospy")
 
+from sensor_msgs.msg import JointState  # noqa: E402
+
 from iter_runner.robot.arm import JointPath, JointReading, Vector  # noqa: E402
 from iter_runner.robot.ros_arm import FAR_SHORT, SHORT_TRIES, RosArm  # noqa: E402
 from iter_runner.robot.table import load_robot  # noqa: E402
@@ -164,3 +166,54 @@ def test_turns_that_the_driver_counts_otherwise_are_no_way(turns: int) -> None:
     follow(arm)
     assert len(arm.sent) == 2
     np.testing.assert_allclose(arm.sent[1].positions[0], START + 0.9 * (END - START), atol=1e-9)
+
+
+# Turns of continuous joints.
+
+
+class ListeningArm(RosArm):
+    """Takes joint states without a master."""
+
+    def __init__(self) -> None:
+        self.joint_names = tuple(ROBOT.joints)
+        self._robot = ROBOT
+        self._clock = PassingClock()
+        self._hardware = True
+        self._continuous = [True, False, False, True, True, True]
+        self._turns = np.zeros(6)
+        self._reading = None
+        self._columns = {}
+        self._waiting = None
+
+    def hear(self, positions: Vector) -> Vector:
+        message = JointState(name=list(self.joint_names), position=positions.tolist(), velocity=[0.0] * 6)
+        self._on_joint_state(message)
+        return self.reading().positions
+
+    def reading(self) -> JointReading:
+        assert self._reading is not None
+        return self._reading
+
+
+@pytest.mark.parametrize("turns", [[0, 0, 0, 0, 0, 0], [1, 0, 0, -1, 0, 1], [0, 0, 0, 2, -3, 1]])
+def test_wherever_the_driver_counts_from_the_arm_is_seen_on_the_turns_of_its_tuck_pose(turns: List[int]) -> None:
+    arm = ListeningArm()
+    counted = START + 2.0 * np.pi * np.array(turns)
+    assert arm.hear(counted) == pytest.approx(START, abs=1e-12)
+    moved = END - START
+    assert arm.hear(counted + moved) == pytest.approx(END, abs=1e-12)
+    assert arm._as_driver_counts(END) == pytest.approx(counted + moved, abs=1e-12)
+
+
+def test_a_joint_that_turns_on_and_on_is_followed() -> None:
+    arm = ListeningArm()
+    for turned in np.arange(0.0, 10.0, 0.1):
+        assert arm.hear(START + np.array([turned, 0, 0, 0, 0, 0]))[0] == pytest.approx(START[0] + turned)
+
+
+def test_a_driver_that_wraps_its_joints_or_was_started_again_makes_no_jump() -> None:
+    arm = ListeningArm()
+    arm.hear(START)
+    before = arm.hear(START + np.array([0, 0, 0, 3.2, 0, 0]))
+    assert arm.hear(START + np.array([0, 0, 0, 3.2 - 2.0 * np.pi, 0, 0])) == pytest.approx(before, abs=1e-12)
+    assert arm._as_driver_counts(before)[3] == pytest.approx(START[3] + 3.2 - 2.0 * np.pi)

@@ -67,11 +67,14 @@ def _number(name: str, default: float, lowest: float) -> float:
 
 
 def _default_start(robot: Robot, model: ArmModel) -> List[float]:
-    """Some way from the tuck pose, away from a limit that is near."""
+    """Some way from the tuck pose, away from a limit that is near.
+
+    A joint that turns without end counts from 0 to a turn at power-on, as Kinova's do, whatever the row says.
+    """
     start = []
     for tuck, offset, lower, upper in zip(robot.tuck, itertools.cycle(START_OFFSETS), model.lower, model.upper):
         turned = tuck + offset if lower <= tuck + offset <= upper else tuck - offset
-        start.append(min(max(turned, lower), upper))
+        start.append(min(max(turned, lower), upper) if math.isfinite(lower) else turned % (2.0 * math.pi))
     return start
 
 

@@ -124,6 +124,10 @@ class RosArm:
         self._continuous = [joint.kind == "continuous" for joint in self._joints]
         self._clock = clock
         self._hardware = isinstance(clock, MonotonicClock)
+        self._turns = np.zeros(len(robot.joints))
+        """(n,) rad, whole turns of continuous joints that the driver counts more than everybody above it does. Above,
+        they begin nearest to the tuck pose and go on from the last reading: equal plans have equal paths, wherever the
+        driver began to count."""
         self._reading: Optional[JointReading] = None
         self._received = 0.0
         self._columns: Dict[Tuple[str, ...], Optional[List[int]]] = {}
@@ -193,13 +197,24 @@ class RosArm:
             return
         position, velocity = message.position, message.velocity
         stamp = message.header.stamp
+        positions = np.array([position[i] for i in columns])
+        if any(self._continuous):
+            before = np.asarray(self._robot.tuck) if self._reading is None else self._reading.positions
+            turned = nearest_turns(positions, before, self._continuous)
+            self._turns = positions - turned
+            positions = turned
         self._reading = JointReading(
-            np.array([position[i] for i in columns]),
+            positions,
             np.array([velocity[i] for i in columns]) if velocity else np.zeros(len(columns)),
             self._clock.now() if self._hardware else stamp.secs + 1e-9 * stamp.nsecs,
         )
         self._received = time.monotonic()
         self._wake()
+
+    def _as_driver_counts(self, positions: Vector) -> Vector:
+        """Joints (…, n) rad as the driver is to be told them: its continuous joints may be on other turns."""
+        counted: Vector = positions + self._turns
+        return counted
 
     def _wake(self) -> None:
         control = self._waiting
@@ -438,6 +453,7 @@ class RosArm:
 
     def _run_trajectory(self, path: JointPath, control: RunControl) -> bool:
         """Runs one goal; True when it is done, False when a pause cut it short."""
+        path = JointPath(self._as_driver_counts(path.positions), path.times)
         call = self._call = ActionCall(self._trajectory, trajectory_goal(self.joint_names, path), control)
         control.wait_for(lambda: call.finished or control.paused)
         if not call.finished:

@@ -111,7 +111,7 @@ class RosControlArm(RosArm):
         return ""
 
     def _send_point(self, positions: Vector, seconds: float) -> None:
-        self._command.publish(single_point(self.joint_names, positions, seconds))
+        self._command.publish(single_point(self.joint_names, self._as_driver_counts(positions), seconds))
 
     def servo(self) -> TrajectoryTopicServo:
         """See :class:`iter_runner.robot.arm.Arm`."""
@@ -127,4 +127,6 @@ class RosControlArm(RosArm):
         with contextlib.suppress(Exception):
             if may_move and self._reading is not None:
                 place, seconds = stopping_point(self._reading, np.asarray(self._robot.limits.acceleration))
-                self._command.publish(single_point(self.joint_names, place, seconds, [0.0] * len(place)))
+                place = self._as_driver_counts(place)
+                still = [0.0] * len(place)
+                self._command.publish(single_point(self.joint_names, self._as_driver_counts(place), seconds, still))
