@@ -16,7 +16,7 @@ import numpy as np
 from iter_runner.kinematics import Box, Chain, ChainError, Obstacles, clearance, load_chain
 from iter_runner.kinematics.rotations import rpy_to_matrix
 from iter_runner.kinematics.urdf import Urdf, read_urdf
-from iter_runner.plan.build import Hand, LayoutError, Triple
+from iter_runner.plan.build import TIP_MARGIN, Hand, LayoutError, Triple
 from iter_runner.planners.inverse import Branches
 from iter_runner.robot.table import GripperRow, Robot, RobotError, load_robot, robot_gripper, robot_urdf
 
@@ -57,7 +57,7 @@ OPENING = 0.03
 SPARE = 0.002
 """Between the fingers and what stands beside them."""
 CLEAR = 0.004
-"""Between the arm and itself or the table, at every place."""
+"""Between the arm and itself, at every place; the fingertips come as near to the table as the blocks are."""
 STARTS = 160
 """Of the numeric search: a place that takes more is none for a plan."""
 
@@ -228,13 +228,16 @@ class _Arm:
             x, y, height, yaw = stand
             flange = np.eye(4)
             flange[:3, :3] = rpy_to_matrix([0.0, 0.0, yaw]) @ rpy_to_matrix([pi, 0.0, 0.0])
-            flange[:3, 3] = x, y, self._height + height + self._hand.tip_reach(WIDTH - self._hand.squeeze)
+            reach = max(self._hand.tip_reach(WIDTH - self._hand.squeeze), self._hand.tip_reach(OPENING))
+            flange[:3, 3] = x, y, self._height + height + reach + TIP_MARGIN
             solutions = self._branches.solve(flange, self._tuck)
             centre = np.eye(4)
             centre[:3, 3] = TABLE_CENTRE[0], TABLE_CENTRE[1] + shift, self._height - TABLE[2] / 2
             table = Obstacles([Box("table", centre, TABLE)])
             self._known[stand] = any(
-                solution.exact and clearance(self._chain, solution.positions, table).distance >= CLEAR
+                solution.exact
+                and clearance(self._chain, solution.positions).distance >= CLEAR
+                and clearance(self._chain, solution.positions, table).distance >= 0.0
                 for solution in solutions
             )
         return self._known[stand]
