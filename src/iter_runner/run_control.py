@@ -17,7 +17,8 @@ class Fault(Exception):
 
     Args:
         code: a word for scripts: protective_stop, emergency_stop, driver_lost, stale_joint_states, not_ready,
-            trajectory_rejected, path_tolerance, goal_tolerance, gripper, unreachable, no_vision_service, ...
+            trajectory_rejected, path_tolerance, goal_tolerance, short_trajectory, gripper, unreachable, no_script,
+            no_vision_service, ...
         message: names the thing, the value found, what was expected, and what to do next.
     """
 
