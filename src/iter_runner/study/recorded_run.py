@@ -77,6 +77,9 @@ def recorded_run(session: Session) -> RecordedRun:
         for count, event in enumerate(moves.get(step, []), start=1):
             motions[str(step) if count == 1 else f"{step}_{count}"] = _motion(session, event)
     header = begun.data
+    first_step = header.get("first_step", 0)
+    if not isinstance(first_step, int):
+        raise SessionError(f"{session.journal}: first_step is {first_step!r}, expected a whole number")
     return RecordedRun(
         name=session.name,
         robot=str(header.get("robot", "")),
@@ -84,7 +87,7 @@ def recorded_run(session: Session) -> RecordedRun:
         plan_hash=str(header.get("plan_hash", "")),
         tool_frame=str(header.get("tool_frame", "")),
         outcome="" if ended is None else str(ended.data.get("outcome", "")),
-        first_step=int(header.get("first_step", 0)),
+        first_step=first_step,
         done=done,
         motions=motions,
         repeated=repeated,
@@ -114,4 +117,7 @@ def _motion(session: Session, event: Event) -> RecordedMotion:
     if not isinstance(file, str) or not path_hash:
         raise SessionError(f"{session.journal}: the move of step {event.step} has no commanded path")
     positions, times = load_path(session.directory / file)
-    return RecordedMotion(positions, times, path_joints(session.directory / file), path_hash, file)
+    whole = positions.ndim == 2 and len(positions) > 0 and times.shape == positions.shape[:1]
+    if not whole or not np.all(np.isfinite(positions)) or not np.all(np.diff(times) > 0.0):
+        raise SessionError(f"{session.directory / file} is no commanded path: positions at rising times expected")
+    return RecordedMotion(positions, times, path_joints(session.directory / file), str(path_hash), file)
