@@ -336,7 +336,7 @@ def load_robot(name_or_path: Union[str, Path]) -> Robot:
 def _in_gazebo(robot: Robot) -> Robot:
     """The robot as it is in Gazebo: an arm behind ros_control, and no controller that takes scripts."""
     if robot.gazebo_driver is None:
-        raise RobotError(f"robot {robot.name} has no gazebo_driver in its row: it is not known how it is in Gazebo")
+        raise RobotError(f"robot {robot.name} has no gazebo_driver in its row: add it, or use another backend")
     load_driver(robot.gazebo_driver, robot.driver_arguments)
     planners = [name for name in robot.planners if name != "ur"]
     return robot.model_copy(
