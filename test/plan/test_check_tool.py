@@ -112,3 +112,27 @@ def test_bad_input_has_no_traceback(tmp_path: Path) -> None:
     assert shown.returncode == 1
     assert len(shown.stdout.splitlines()) == 1
     assert "Traceback" not in shown.stdout + shown.stderr
+
+
+def test_a_seed_gives_the_runs_motions(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("ompl", reason="the package ompl is not installed")
+    arguments = [write(move(0.1), move(-0.1)), "--robot", "ur5", "--planner", "ompl", "--verbose"]
+    hashes = []
+    for _ in range(2):
+        assert main([*arguments, "--planner-seed", "4"]) == 0
+        hashes.append([line for line in capsys.readouterr().out.splitlines() if line.startswith("ompl /task/")])
+    assert len(hashes[0]) == 2
+    assert hashes[0] == hashes[1]
+    assert main([*arguments, "--planner-seed", "x"]) == 1
+    assert "planner_seed is 'x', expected a whole number" in capsys.readouterr().err
+
+
+def test_a_replay_needs_its_session(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = write(move(0.1))
+    assert main([plan, "--robot", "ur5", "--planner", "replay"]) == 1
+    assert "--replay SESSION with check_plan" in capsys.readouterr().err
+    assert main([plan, "--robot", "ur5", "--planner", "replay", "--replay", "nowhere"]) == 1
+    assert "replay: no session 'nowhere'" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as usage:
+        main([plan, "--robot", "ur5", "--planner", "static", "--replay", "nowhere"])
+    assert usage.value.code == 2

@@ -6,7 +6,7 @@ The checks are of poses; with a planner, of the very motions as well.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,8 +142,9 @@ def inspect_plan(
     start: Optional[Vector] = None,
     first_step: int = 0,
     surroundings: Sequence[SceneObject] = (),
+    settings: Mapping[str, Any] = {},
 ) -> CheckResult:
-    """As :func:`check_plan`, with several planners and everything that they planned."""
+    """As :func:`check_plan`, with several planners (``settings`` for those by name) and all that they planned."""
     row = robot if isinstance(robot, Robot) else load_robot(robot)
     result = CheckResult()
     try:
@@ -165,8 +166,9 @@ def inspect_plan(
         if not (planner_class(planner) if isinstance(planner, str) else planner).rehearses:
             result.warnings.append(_not_rehearsed(planner if isinstance(planner, str) else planner.name))
             continue
-        loaded = load_planner(planner, row, workcell.chain, workcell.obstacles) if isinstance(planner, str) else planner
-        workcell.dry_run(loaded, result, workcell.tuck if start is None else start, first_step)
+        if isinstance(planner, str):
+            planner = load_planner(planner, row, workcell.chain, workcell.obstacles, settings)
+        workcell.dry_run(planner, result, workcell.tuck if start is None else start, first_step)
     return result
 
 

@@ -32,11 +32,20 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         action="append",
         help="also plans every move as the run will, from the tucked pose on; may be repeated",
     )
+    parser.add_argument(
+        "--planner-seed", metavar="N", default="", help="of --planner ompl: the motions of a seeded run"
+    )
+    parser.add_argument(
+        "--replay", metavar="SESSION", default="", help="of --planner replay: whose motions are looked at"
+    )
     parser.add_argument("--json", action="store_true", help="for programs: one JSON object")
     parser.add_argument("--verbose", action="store_true", help="every warning; every move's path hash, with --planner")
     options = parser.parse_args(arguments)
     if options.planner and not options.robot:
         parser.error("--planner needs --robot")
+    for option, planner in (("planner_seed", "ompl"), ("replay", "replay")):
+        if getattr(options, option) and planner not in (options.planner or []):
+            parser.error(f"--{option.replace('_', '-')} belongs to --planner {planner}")
     try:
         report = _report(options)
         print(json.dumps(report, ensure_ascii=False, indent=2) if options.json else _text(report, options.verbose))
@@ -70,9 +79,13 @@ def _report(options: argparse.Namespace) -> Dict[str, Any]:
         from iter_runner.plan.check import inspect_plan
         from iter_runner.planners.table import PlannerError
         from iter_runner.robot.table import RobotError
+        from iter_runner.runner.planner_settings import planner_settings
 
+        planners, settings = options.planner or [], {}
         try:
-            result = inspect_plan(plan, options.robot, options.planner or [], options.tool_frame)
+            for planner in planners:
+                settings.update(planner_settings(planner, options.planner_seed, options.replay, plan, 0))
+            result = inspect_plan(plan, options.robot, planners, options.tool_frame, settings=settings)
         except (RobotError, PlannerError) as error:
             raise _Refused(str(error)) from error
         faults, warnings = result.faults, warnings + result.warnings

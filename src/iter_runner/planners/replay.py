@@ -143,8 +143,8 @@ class ReplayPlanner(Planner):
     ) -> None:
         if replay is None:
             raise PlannerUnavailable(
-                "planner 'replay' needs the session whose motions it is to repeat: planner:=replay replay:=SESSION. "
-                "Without a run there is none: the runner checks the recorded paths before it begins"
+                "planner 'replay' needs the session whose motions it is to repeat: replay:=SESSION with the launch, "
+                "--replay SESSION with check_plan"
             )
         self._recording = replay
         self._chain = chain
