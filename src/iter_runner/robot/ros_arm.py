@@ -163,6 +163,10 @@ class RosArm:
         """What the driver itself reports of the arm."""
         return []
 
+    def _trusted(self, reading: JointReading) -> JointReading:
+        """``reading`` as the driver's measurements are to be taken."""
+        return reading
+
     def _before_trajectory(self, control: RunControl) -> None:
         """Whatever the trajectory controller needs before it takes a goal; raises Fault, Stopped."""
 
@@ -203,10 +207,12 @@ class RosArm:
             turned = nearest_turns(positions, before, self._continuous)
             self._turns = positions - turned
             positions = turned
-        self._reading = JointReading(
-            positions,
-            np.array([velocity[i] for i in columns]) if velocity else np.zeros(len(columns)),
-            self._clock.now() if self._hardware else stamp.secs + 1e-9 * stamp.nsecs,
+        self._reading = self._trusted(
+            JointReading(
+                positions,
+                np.array([velocity[i] for i in columns]) if velocity else np.zeros(len(columns)),
+                self._clock.now() if self._hardware else stamp.secs + 1e-9 * stamp.nsecs,
+            )
         )
         self._received = time.monotonic()
         self._wake()

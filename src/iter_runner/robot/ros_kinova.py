@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from typing import Callable, ClassVar, Optional
+from collections import deque
+from typing import Callable, ClassVar, Deque, Optional, Tuple
 
 import numpy as np
 import rospy
@@ -22,10 +23,30 @@ from iter_runner.run_control import Fault
 
 MOST_JOINTS = 7
 """Joints that a kinova_msgs/JointVelocity has room for."""
+SPEED_WINDOW = 0.1
+"""Seconds between two positions whose difference makes a velocity: a joint that stands is measured to some 1e-4 rad."""
 LATE_WALL = 0.1
 """Seconds of wall time that a target may be late on a simulated clock, which waits for it about as long."""
 TICK_WALL = 0.01
 """Seconds of wall time at most that a tick on a simulated clock waits for the joint state of its own moment."""
+
+
+class Speeds:
+    """Joint velocities by how the positions change, over :data:`SPEED_WINDOW` at least."""
+
+    def __init__(self) -> None:
+        self._readings: Deque[Tuple[float, Vector]] = deque()
+
+    def update(self, moment: float, positions: Vector) -> Vector:
+        """(n,) rad/s at ``moment``, s, with ``positions`` (n,) rad; zeros before a window has passed."""
+        readings = self._readings
+        if readings and moment <= readings[-1][0]:
+            readings.clear()
+        readings.append((moment, positions))
+        while len(readings) > 2 and moment - readings[1][0] >= SPEED_WINDOW - 1e-6:
+            readings.popleft()
+        since, before = readings[0]
+        return (positions - before) / (moment - since) if moment > since else np.zeros_like(positions)
 
 
 class KinovaArm(RosArm):
@@ -55,6 +76,7 @@ class KinovaArm(RosArm):
                 f"robot {robot.name}: {len(robot.joints)} joints, but kinova-ros streams {MOST_JOINTS} at most"
             )
         self._fresh = threading.Condition()
+        self._speeds = Speeds()
         self._reading_period = np.inf  # s between the last two joint states
         super().__init__(robot, clock, report_fault)
         self._velocity = rospy.Publisher(
@@ -94,6 +116,12 @@ class KinovaArm(RosArm):
             if before is not None and self._reading is not None and self._reading is not before:
                 self._reading_period = self._reading.time - before.time
             self._fresh.notify_all()
+
+    def _trusted(self, reading: JointReading) -> JointReading:
+        if not self._hardware:
+            return reading
+        # The driver's velocities are those of the arm's programming interface: by its version in other units, and noisy.
+        return JointReading(reading.positions, self._speeds.update(reading.time, reading.positions), reading.time)
 
     def _missing(self) -> str:
         if self._velocity.get_num_connections() == 0:
