@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An arm added by the robots' guide runs a plan in the simulator, from its own launch to the blocks that it has laid."""
+"""An arm added by the robots' guide runs a plan in the simulator: its own launch, and the blocks that it lays."""
 
 from __future__ import annotations
 
