@@ -120,7 +120,7 @@ class KinovaArm(RosArm):
     def _trusted(self, reading: JointReading) -> JointReading:
         if not self._hardware:
             return reading
-        # The driver's velocities are those of the arm's programming interface: by its version in other units, and noisy.
+        # The driver's velocities are those of the programming interface: by its version in other units, and noisy.
         return JointReading(reading.positions, self._speeds.update(reading.time, reading.positions), reading.time)
 
     def _missing(self) -> str:
