@@ -136,3 +136,15 @@ def test_a_replay_needs_its_session(write: Any, capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit) as usage:
         main([plan, "--robot", "ur5", "--planner", "static", "--replay", "nowhere"])
     assert usage.value.code == 2
+
+
+def test_a_workcell_is_part_of_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cell = tmp_path / "cell.yaml"
+    cell.write_text("objects:\n- {name: crate, box: [0.4, 0.4, 0.4], position: [0.0, 0.35, 0.1]}\n", encoding="utf-8")
+    assert main(["reciprocal", "--robot", "ur5"]) == 0
+    assert main(["reciprocal", "--robot", "ur5", "--workcell", str(cell)]) == 1
+    assert "inside crate" in capsys.readouterr().out
+    assert main(["reciprocal", "--robot", "ur5", "--workcell", "nowhere"]) == 1
+    assert "example, table" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["reciprocal", "--workcell", "table"])

@@ -4,6 +4,7 @@ Parameters:
     ~robot (str, ur5): a row of config/robots/, or the path of such a YAML file.
     ~speed (float, 0.5): rad/s of the fastest joint.
     ~table_height (float, none): m, in the robot's base frame: nothing may get below it on the way.
+    ~workcell (str, ""): what always stands around the arm, a name in config/workcells/ or a YAML file.
     ~preflight (bool, false): look at the driver, the arm and the gripper first, say how each is, and do not move before
         all are well.
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Sequence
 
 import numpy as np
 import rospy
@@ -24,7 +25,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger, TriggerRequest, TriggerResponse
 
 from iter_runner.clock import MonotonicClock
-from iter_runner.kinematics import load_chain
+from iter_runner.kinematics import Obstacle, load_chain
 from iter_runner.kinematics.urdf import read_urdf
 from iter_runner.nodes.preflight import Preflight
 from iter_runner.nodes.ros_clock import study_clock
@@ -34,6 +35,8 @@ from iter_runner.robot.arm import JointReading, Vector
 from iter_runner.robot.ros_arm import connect_arm
 from iter_runner.robot.table import Robot, RobotError, load_robot, robot_urdf
 from iter_runner.run_control import Fault, RunControl, Stopped
+from iter_runner.scene import PlanningScene, SceneError
+from iter_runner.scene.workcell_file import read_workcell, robot_frames
 
 CONFIRM = "/initialize_joints/confirm"
 PATIENCE = 5.0
@@ -57,10 +60,18 @@ class InitializeJoints:
 
     _preflight: Optional[Preflight] = None
 
-    def __init__(self, robot: Robot, speed: float, table_height: Optional[float], preflight: bool = False) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        speed: float,
+        table_height: Optional[float],
+        preflight: bool = False,
+        obstacles: Sequence[Obstacle] = (),
+    ) -> None:
         self._robot = robot
         self._speed = speed
         self._table_height = table_height
+        self._obstacles = list(obstacles)
         self._chain = load_chain(robot)
         self._tuck = np.asarray(robot.tuck, dtype=np.float64)
         joints = read_urdf(robot_urdf(robot)).joints
@@ -189,7 +200,7 @@ class InitializeJoints:
         """Moves the arm to ``end`` (n,) rad; False where the way is to be looked at again."""
         start = self._still().positions
         way = straight_way(start, end)
-        unsafe = what_is_unsafe(self._chain, way, self._table_height)
+        unsafe = what_is_unsafe(self._chain, way, self._table_height, self._obstacles)
         if unsafe and not confirmed and not self._ask(unsafe):
             return False
         if unsafe and float(np.max(np.abs(self._still().positions - start))) > MOVED:
@@ -242,6 +253,15 @@ def _stands(reading: JointReading) -> bool:
     return bool(np.max(np.abs(reading.velocities)) < STANDS)
 
 
+def _workcell(robot: Robot) -> List[Obstacle]:
+    """What the workcell's file has in the way; raises SceneError."""
+    name = str(rospy.get_param("~workcell", ""))
+    if not name:
+        return []
+    objects = read_workcell(name, robot_frames(robot_urdf(robot), robot.base_frame))
+    return list(PlanningScene(objects).snapshot().obstacles)
+
+
 def main() -> int:
     """Runs the node; returns its exit code."""
     start_node("initialize_joints")
@@ -253,8 +273,8 @@ def main() -> int:
         preflight = rospy.get_param("~preflight", False)
         if not isinstance(preflight, bool):
             raise RobotError(f"~preflight is {preflight!r}, expected true or false")
-        node = InitializeJoints(robot, speed, _number("~table_height", None), preflight)
-    except RobotError as error:
+        node = InitializeJoints(robot, speed, _number("~table_height", None), preflight, _workcell(robot))
+    except (RobotError, SceneError) as error:
         rospy.logfatal("initialize_joints: %s", error)
         return 1
     try:

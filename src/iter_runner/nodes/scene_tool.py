@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any, List, Optional, Sequence
 
+import numpy as np
 import rosgraph
 import rospy
 from geometry_msgs.msg import Pose
@@ -103,7 +104,7 @@ def table_of(response: Any) -> Table:
             shape,
             " ".join(f"{side:.3f}" for side in sides),
             " ".join(f"{value:.3f}" for value in matrix[:3, 3]),
-            " ".join(f"{value:.2f}" for value in matrix_to_rpy(matrix[:3, :3])),
+            " ".join(f"{value + 0.0:.2f}" for value in np.round(matrix_to_rpy(matrix[:3, :3]), 2)),
             origin,
             what,
         )

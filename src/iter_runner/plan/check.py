@@ -31,7 +31,7 @@ from iter_runner.plan.step import Quaternion, Step, Vector3
 from iter_runner.planners.base import MoveGoal, Planner, Unreachable, motion_key, path_hash
 from iter_runner.planners.inverse import Branches
 from iter_runner.planners.table import check_fit, load_planner, planner_class
-from iter_runner.robot.table import GripperRow, Robot, load_robot, robot_gripper, robot_urdf
+from iter_runner.robot.table import GripperRow, Robot, load_robot, robot_driver, robot_gripper, robot_urdf
 from iter_runner.scene import PlanningScene, SceneObject
 from iter_runner.scene.planning_scene import links_of_the_hand
 
@@ -156,6 +156,7 @@ def inspect_plan(
         return result
     workcell.check_names(result)
     workcell.check_fingers(result)
+    workcell.check_scripts(result)
     workcell.check_tuck(result)
     workcell.check_poses(result)
     if plan.tool_frame is None and tool_frame is None:
@@ -238,6 +239,18 @@ class Workcell:
                 expected = f"an opening of the {row.title}, {row.opening_closed:g} to {row.opening_open:g} m"
                 result.faults.append(PlanFault(planned.pointer + "/width", f"{width:g} m", expected))
 
+    def check_scripts(self, result: CheckResult) -> None:
+        """Programs for a controller that takes none."""
+        driver = robot_driver(self.robot)
+        if driver.interface == "ur":
+            return
+        expected = (
+            f"none: {driver.title}, the driver of {self.robot.name}, takes no programs, only a UR controller does"
+        )
+        for planned in self.plan.steps:
+            if planned.step.sends_script():
+                result.faults.append(PlanFault(planned.pointer + "/topic", "a program for a UR controller", expected))
+
     def check_tuck(self, result: CheckResult) -> None:
         """Obstacles where the arm stands at the beginning."""
         nearest = clearance(self.chain, self.tuck, self._obstacles)
@@ -247,7 +260,9 @@ class Workcell:
             pointer = f"/environment/{names.index(hit)}" if hit is not None else ""
             found = f"{_overlap(nearest)} in the tucked pose of {self.robot.name}"
             fault = PlanFault(pointer, found, "room for the arm where it starts")
-            (result.warnings if self.plan.original else result.faults).append(fault)
+            # Of what else is in the scene only a warning: the run may begin where the arm stands elsewhere.
+            others = {item.name for item in self._surroundings} & {nearest.a, nearest.b}
+            (result.warnings if self.plan.original or others else result.faults).append(fault)
 
     def check_poses(self, result: CheckResult) -> None:
         """Poses that the arm can't take, with what the hand holds there."""

@@ -6,10 +6,13 @@ import argparse
 import json
 import os
 import sys
-from typing import Any, Dict, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 from iter_runner.plan.load import load_plan
 from iter_runner.plan.model import Plan, PlanError, PlanFault, grouped, plan_hash
+
+if TYPE_CHECKING:
+    from iter_runner.scene import SceneObject
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
@@ -38,11 +41,16 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument(
         "--replay", metavar="SESSION", default="", help="of --planner replay: whose motions are looked at"
     )
+    parser.add_argument(
+        "--workcell", metavar="FILE", default="", help="what always stands around the arm: as workcell:= at launch"
+    )
     parser.add_argument("--json", action="store_true", help="for programs: one JSON object")
     parser.add_argument("--verbose", action="store_true", help="every warning; every move's path hash, with --planner")
     options = parser.parse_args(arguments)
     if options.planner and not options.robot:
         parser.error("--planner needs --robot")
+    if options.workcell and not options.robot:
+        parser.error("--workcell needs --robot")
     for option, planner in (("planner_seed", "ompl"), ("replay", "replay")):
         if getattr(options, option) and planner not in (options.planner or []):
             parser.error(f"--{option.replace('_', '-')} belongs to --planner {planner}")
@@ -80,13 +88,21 @@ def _report(options: argparse.Namespace) -> Dict[str, Any]:
         from iter_runner.planners.table import PlannerError
         from iter_runner.robot.table import RobotError
         from iter_runner.runner.planner_settings import planner_settings
+        from iter_runner.scene import SceneError
 
         planners, settings = options.planner or [], {}
         try:
             for planner in planners:
                 settings.update(planner_settings(planner, options.planner_seed, options.replay, plan, 0))
-            result = inspect_plan(plan, options.robot, planners, options.tool_frame, settings=settings)
-        except (RobotError, PlannerError) as error:
+            result = inspect_plan(
+                plan,
+                options.robot,
+                planners,
+                options.tool_frame,
+                surroundings=_surroundings(options),
+                settings=settings,
+            )
+        except (RobotError, PlannerError, SceneError) as error:
             raise _Refused(str(error)) from error
         faults, warnings = result.faults, warnings + result.warnings
         report["paths"] = {name: [vars(path) for path in paths] for name, paths in result.paths.items()}
@@ -98,11 +114,23 @@ def _with_robots_faults(error: PlanError, options: argparse.Namespace) -> PlanEr
         return error
     from iter_runner.plan.check import with_robots_faults
     from iter_runner.robot.table import RobotError
+    from iter_runner.scene import SceneError
 
     try:
-        return with_robots_faults(error, options.robot, options.tool_frame)
-    except RobotError as problem:
+        return with_robots_faults(error, options.robot, options.tool_frame, _surroundings(options))
+    except (RobotError, SceneError) as problem:
         raise _Refused(str(problem)) from problem
+
+
+def _surroundings(options: argparse.Namespace) -> List[SceneObject]:
+    """The objects of the workcell's file. Raises RobotError, SceneError."""
+    if not options.workcell:
+        return []
+    from iter_runner.robot.table import load_robot, robot_urdf
+    from iter_runner.scene.workcell_file import read_workcell, robot_frames
+
+    robot = load_robot(options.robot)
+    return read_workcell(options.workcell, robot_frames(robot_urdf(robot), robot.base_frame))
 
 
 def _numbers(plan: Plan) -> Dict[str, Any]:
