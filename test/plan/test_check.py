@@ -185,6 +185,17 @@ def test_fingers_outside_their_range() -> None:
     assert [warning.pointer for warning in warnings] == ["/task/0/effort"]
 
 
+@pytest.mark.parametrize("topic", ["/ur_hardware_interface/script_command", "ur_driver/URScript"])
+def test_programs_for_a_controller_that_takes_none(topic: str) -> None:
+    fields = {"name": "publish", "topic": topic, "message_module": "std_msgs", "message_type": "String"}
+    program = plan(move(0.1, 0.3, 0.2), {**fields, "message_params": {"data": "stopj(1.0)"}})
+    fault = the_fault(program, "mico-2")
+    assert fault.pointer == "/task/1/topic"
+    assert "mico-2" in fault.expected and "kinova-ros" in fault.expected
+    assert check_plan(program, "ur5") == []
+    assert check_plan(plan({**fields, "topic": "/chatter", "message_params": {"data": "hello"}}), "mico-2") == []
+
+
 def test_poses_that_look_like_ee_link_are_a_warning() -> None:
     ee_link_down = {"x": 0.7071068, "y": 0, "z": -0.7071068, "w": 0}
     warnings: List[PlanFault] = []

@@ -172,6 +172,10 @@ class Step(PlanModel):
         """
         return ()
 
+    def sends_script(self) -> bool:
+        """Whether it sends a program to the arm's controller, which only some arms take."""
+        return False
+
     def execute(self, run: RunContext) -> None:
         """Does it; returns when it is done.
 

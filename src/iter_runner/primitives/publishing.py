@@ -24,14 +24,22 @@ OLD_SCRIPT_TOPIC = "/ur_driver/URScript"
 STRING = "std_msgs/String"
 
 
-def _send(run: RunContext, topic: str, message_type: str, fields: Dict[str, Any]) -> None:
-    name = "/" + topic.strip("/")
+def _topic_name(topic: str) -> str:
+    return "/" + topic.strip("/")
+
+
+def _program(topic: str, message_type: str, fields: Dict[str, Any]) -> str:
+    """The program for the arm's controller in a message; empty where it is for somebody else."""
     program = str(fields.get("data", "")) if message_type == STRING else ""
-    to_arm = name in (SCRIPT_TOPIC, OLD_SCRIPT_TOPIC) and bool(program.strip())
+    return program if _topic_name(topic) in (SCRIPT_TOPIC, OLD_SCRIPT_TOPIC) and program.strip() else ""
+
+
+def _send(run: RunContext, topic: str, message_type: str, fields: Dict[str, Any]) -> None:
+    program = _program(topic, message_type, fields)
     run.control.wait_while_paused()
-    if not (to_arm and name == SCRIPT_TOPIC):
+    if not (program and _topic_name(topic) == SCRIPT_TOPIC):
         run.publish(topic, message_type, fields)
-    if to_arm:
+    if program:
         run.script(program)
     run.emit(EventKind.PUBLISHED, topic=topic, type=message_type)
 
@@ -76,6 +84,10 @@ class Publish(Step):
         except (genpy.MessageException, genpy.SerializationError, TypeError, AttributeError, ValueError) as error:
             yield Problem("/message_params", " ".join(str(error).split()), f"the fields of {self.full_type}")
 
+    def sends_script(self) -> bool:
+        """See Step."""
+        return bool(_program(self.topic, self.full_type, self.message_params))
+
     def execute(self, run: RunContext) -> None:
         """Returns when it is on its way."""
         _send(run, self.topic, self.full_type, dict(self.message_params))
@@ -116,6 +128,10 @@ class PublishStringFromFile(Step):
     def text(self) -> str:
         """What the file held when the plan was loaded."""
         return self._text or ""
+
+    def sends_script(self) -> bool:
+        """See Step."""
+        return bool(_program(self.topic, STRING, {"data": self.text}))
 
     def execute(self, run: RunContext) -> None:
         """Returns when it is on its way."""
