@@ -10,7 +10,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 import numpy as np
 from numpy.typing import NDArray
 
-from iter_runner.kinematics import Box, Chain, GeometryError, load_chain
+from iter_runner.kinematics import Box, Chain, ClosedFormIK, GeometryError, load_chain
 from iter_runner.kinematics.reach import draw_reach_map, reach_counts
 from iter_runner.kinematics.rotations import matrix_to_rpy, rpy_to_matrix
 from iter_runner.plan.frames import FrameError
@@ -25,8 +25,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Draws the map. Returns the exit code: 0, 1 for bad input, 2 for wrong usage."""
     parser = argparse.ArgumentParser(
         prog="reach_map",
-        description="Draws, for a horizontal slice and an orientation of the flange, how many of the arm's eight "
-        "branches reach each cell within the joint limits and without the arm touching itself.",
+        description="Draws, for a horizontal slice and an orientation of the flange, how many of the arm's branches "
+        "(up to eight) reach each cell within the joint limits and without the arm touching itself.",
     )
     parser.add_argument("--robot", default="ur5", help="a robot of the table, or the path of a row (default ur5)")
     parser.add_argument("--plan", help="a JSON file, or the name of one in plans/, whose poses and obstacles are drawn")
@@ -41,10 +41,15 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         metavar=("ROLL", "PITCH", "YAW"),
         help="of the flange in the base, degrees (default: the orientation of the plan's first pose, or the hand down)",
     )
-    parser.add_argument("--step", type=float, default=0.01, metavar="M", help="size of a cell (default 0.01)")
+    parser.add_argument(
+        "--step",
+        type=float,
+        metavar="M",
+        help="size of a cell (default 0.01, or 0.025 of an arm without a closed form, whose map takes a while)",
+    )
     parser.add_argument("--output", default="reach_map.png", metavar="FILE", help="default reach_map.png")
     options = parser.parse_args(arguments)
-    if not 1e-3 <= options.step <= 1:
+    if options.step is not None and not 1e-3 <= options.step <= 1:
         parser.error(f"--step: 0.001 to 1 m expected, found {options.step:g}")
     if any(not np.isfinite(value) for value in [options.height or 0.0, *(options.rpy or [])]):
         parser.error("--height and --rpy: finite numbers expected")
@@ -72,8 +77,9 @@ def _draw(options: argparse.Namespace) -> str:
         rotation = rpy_to_matrix(np.radians(options.rpy))
     else:
         rotation = flanges[0, :3, :3] if len(flanges) else rpy_to_matrix([np.pi, 0, 0])
+    step = options.step or _standard_step(chain)
     reach = _longest_reach(chain) + MARGIN
-    count = max(3, 2 * int(np.ceil(reach / options.step)) + 1)
+    count = max(3, 2 * int(np.ceil(reach / step)) + 1)
     cells = np.linspace(-reach, reach, count)
     counts = reach_counts(chain, rotation, height, cells, cells)
     angles = " ".join(f"{angle:.0f}" for angle in np.degrees(matrix_to_rpy(rotation)) + 0.0)
@@ -105,6 +111,15 @@ def _of_plan(options: argparse.Namespace, robot: Any) -> Tuple[Array, List[Tuple
         corners = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) * half
         rectangles.append((box.name, (corners @ pose[:3, :3].T + pose[:3, 3])[:, :2]))
     return np.array(flanges).reshape(-1, 4, 4), rectangles
+
+
+def _standard_step(chain: Chain) -> float:
+    """The size of a cell that makes a picture in seconds, m."""
+    try:
+        ClosedFormIK(chain)
+    except GeometryError:
+        return 0.025
+    return 0.01
 
 
 def _longest_reach(chain: Chain) -> float:
