@@ -24,8 +24,7 @@ from iter_runner.planners.table import PlannerError, check_fit, load_planner
 from iter_runner.primitives import REGISTRY
 from iter_runner.robot.arm import GripperReading
 from iter_runner.robot.moveit import ERRORS, describe_error, known_planner, read_plan, read_trajectory
-from iter_runner.robot.moveit_config import joint_limits, srdf
-from iter_runner.robot.table import Robot, load_robot, robot_gripper, robot_urdf
+from iter_runner.robot.table import Robot, load_robot, robot_gripper
 from iter_runner.run_control import Fault, Stopped
 
 DOUBLE = Path(__file__).parent / "moveit_double"
@@ -57,15 +56,8 @@ def commander(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 def started(module: Any, robot: Robot) -> Any:
-    """move_group for a row, with the configuration that move_group.launch gives it."""
-    group = robot.moveit_group
-    module.MoveGroupNode.running = module.MoveGroupNode(
-        urdf=robot_urdf(robot),
-        srdf=srdf(robot),
-        joint_limits=joint_limits(robot)["joint_limits"],
-        planner_ids=[group, f"{group}[RRTConnect]", f"{group}[RRTstarkConfigDefault]"],
-        state=dict.fromkeys(robot.joints, 0.3),  # the plans begin elsewhere
-    )
+    """move_group for a row."""
+    module.MoveGroupNode.running = module.MoveGroupNode.of(robot.name)
     return module.MoveGroupNode.running
 
 

@@ -91,6 +91,22 @@ class MoveGroupNode:
         self.passive = {joint.get("name", "") for joint in root.findall("passive_joint")}
         self._chains: Dict[str, Chain] = {}
 
+    @classmethod
+    def of(cls, robot_name: str) -> MoveGroupNode:
+        """For a row, with the configuration that move_group.launch gives it."""
+        from iter_runner.robot.moveit_config import joint_limits, srdf
+        from iter_runner.robot.table import load_robot, robot_urdf
+
+        robot = load_robot(robot_name)
+        group = robot.moveit_group
+        return cls(
+            urdf=robot_urdf(robot),
+            srdf=srdf(robot),
+            joint_limits=joint_limits(robot)["joint_limits"],
+            planner_ids=[group, f"{group}[RRTConnect]", f"{group}[RRTstarkConfigDefault]"],
+            state=dict.fromkeys(robot.joints, 0.3),  # plans begin elsewhere
+        )
+
     # The model -----------------------------------------------------------------------------------------------------
 
     def tip(self, group: str) -> Tuple[str, str]:

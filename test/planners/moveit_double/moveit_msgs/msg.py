@@ -8,7 +8,7 @@ from typing import Any, ClassVar, List
 from geometry_msgs.msg import Pose
 from sensor_msgs.msg import JointState
 from shape_msgs.msg import SolidPrimitive
-from std_msgs.msg import Header
+from std_msgs.msg import Header, String
 from trajectory_msgs.msg import JointTrajectory
 
 
@@ -50,11 +50,14 @@ class RobotState:
     is_diff: bool = False
 
 
-@dataclass
-class DisplayTrajectory:
-    model_id: str = ""
-    trajectory: List[RobotTrajectory] = field(default_factory=list)
-    trajectory_start: RobotState = field(default_factory=RobotState)
+class DisplayTrajectory(String):
+    """A message that rospy publishes, if an empty one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model_id = ""
+        self.trajectory: List[RobotTrajectory] = []
+        self.trajectory_start = RobotState()
 
 
 @dataclass
