@@ -27,8 +27,8 @@ def clock():
 
 @pytest.fixture
 def gripper():
-    """An emulated gripper in real time."""
-    return EmulatedGripper()
+    """An emulated gripper in real time that is quick to activate."""
+    return EmulatedGripper(activation_speed=2.0)
 
 
 @pytest.fixture

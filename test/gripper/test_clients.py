@@ -8,11 +8,13 @@ import pytest
 import serial
 
 from iter_runner.gripper.client import LinkError
+from iter_runner.gripper.emulated_serial import EmulatedPort, checksum
 from iter_runner.gripper.registers import Activation, Command, Obstruction
 from iter_runner.gripper.serial_client import ATTEMPTS, SerialClient
 from iter_runner.gripper.urcap_client import UrcapClient
 
 PATIENCE = 30.0
+ANSWER_TIME = 0.5  # longer than on hardware: a busy machine's emulated gripper answers late
 
 
 @pytest.fixture(params=["serial", "urcap"])
@@ -24,7 +26,10 @@ def line(request):
 @pytest.fixture
 def client(line):
     """A connected client at it."""
-    client = SerialClient(str(line.link)) if hasattr(line, "link") else UrcapClient("127.0.0.1", line.tcp_port)
+    if isinstance(line, EmulatedPort):
+        client = SerialClient(str(line.link), ANSWER_TIME)
+    else:
+        client = UrcapClient("127.0.0.1", line.tcp_port)
     client.connect()
     yield client
     client.close()
@@ -138,7 +143,7 @@ def test_a_closed_client_says_so(client):
 
 
 def test_a_swallowed_answer_is_made_good_on_the_serial_line(port, gripper):
-    client = SerialClient(str(port.link))
+    client = SerialClient(str(port.link), ANSWER_TIME)
     client.connect()
     activate(client)
     port.swallow(1)
@@ -148,7 +153,7 @@ def test_a_swallowed_answer_is_made_good_on_the_serial_line(port, gripper):
 
 
 def test_an_activation_whose_answer_is_lost_is_not_done_twice(port, gripper):
-    client = SerialClient(str(port.link))
+    client = SerialClient(str(port.link), ANSWER_TIME)
     client.connect()
     written = []
     write = gripper.write
@@ -161,7 +166,7 @@ def test_an_activation_whose_answer_is_lost_is_not_done_twice(port, gripper):
 
 def test_a_command_is_not_sent_again_to_a_gripper_that_has_lost_its_power_meanwhile(port, gripper):
     """Its rACT would rise with it: the fingers would move as they do when they activate, with nobody's word for it."""
-    client = SerialClient(str(port.link))
+    client = SerialClient(str(port.link), ANSWER_TIME)
     client.connect()
     activate(client)
     write = gripper.write
@@ -183,7 +188,7 @@ def test_a_command_is_not_sent_again_to_a_gripper_that_has_lost_its_power_meanwh
 def test_without_24_volts_nothing_answers_on_the_serial_line(port, gripper):
     gripper.set_power(False)
     with pytest.raises(LinkError, match="has it 24 V"):
-        SerialClient(str(port.link)).connect()
+        SerialClient(str(port.link), ANSWER_TIME).connect()
 
 
 def test_without_24_volts_the_urcap_knows_no_values(urcap, gripper):
@@ -206,7 +211,7 @@ def test_a_file_that_is_no_port(tmp_path):
 
 def test_a_port_that_another_program_has(port):
     with serial.Serial(str(port.link), exclusive=True), pytest.raises(LinkError, match="another program has it open"):
-        SerialClient(str(port.link)).connect()
+        SerialClient(str(port.link), ANSWER_TIME).connect()
 
 
 def test_an_instrument_that_is_no_gripper(tmp_path):
@@ -214,8 +219,6 @@ def test_an_instrument_that_is_no_gripper(tmp_path):
     ours, theirs = os.openpty()
 
     def refuse():
-        from iter_runner.gripper.emulated_serial import checksum
-
         try:
             while os.read(ours, 100):
                 answer = bytes([9, 0x83, 2])
@@ -321,7 +324,7 @@ def test_answers_in_pieces_are_put_together(text_server):
     ],
 )
 def test_malformed_answers_are_named(text_server, answer, words):
-    client = UrcapClient("127.0.0.1", text_server(lambda line: [answer]).port)
+    client = UrcapClient("127.0.0.1", text_server(lambda line: [answer]).port, answer_time=0.1)
     with pytest.raises(LinkError, match=words):
         client.connect()
 

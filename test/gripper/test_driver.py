@@ -23,7 +23,7 @@ def line(request):
 
 
 def make_client(line):
-    return SerialClient(str(line.link)) if hasattr(line, "link") else UrcapClient("127.0.0.1", line.tcp_port)
+    return SerialClient(str(line.link), 0.4) if hasattr(line, "link") else UrcapClient("127.0.0.1", line.tcp_port)
 
 
 class Driven:
@@ -320,6 +320,7 @@ def test_an_activation_that_fails_says_why(drive, line, gripper, monkeypatch):
 
 
 def test_motions_are_refused_while_it_activates(drive, line, gripper):
+    gripper.activation_speed = 0.15
     one = drive(line)
     one.connected()
     answers = queue.Queue()
@@ -332,7 +333,8 @@ def test_motions_are_refused_while_it_activates(drive, line, gripper):
     assert [answers.get(timeout=PATIENCE)[0] for _ in callers] == [True] * 3
 
 
-def test_a_cable_pulled_while_it_activates(drive, line):
+def test_a_cable_pulled_while_it_activates(drive, line, gripper):
+    gripper.activation_speed = 0.15
     one = drive(line)
     one.connected()
     answers = queue.Queue()
@@ -344,6 +346,7 @@ def test_a_cable_pulled_while_it_activates(drive, line):
 
 
 def test_an_activation_can_be_stopped(drive, line, gripper):
+    gripper.activation_speed = 0.15
     one = drive(line)
     one.connected()
     answers = queue.Queue()

@@ -34,7 +34,7 @@ def activate() -> None:
 class Robotiq85RunTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        cls.gripper = EmulatedGripper()
+        cls.gripper = EmulatedGripper(activation_speed=1.0)
         cls.line = EmulatedPort(cls.gripper, Path(rospy.get_param("/hand")))
         cls.line.plug_in()
         cls.client = RunnerClient()

@@ -269,7 +269,7 @@ class SerialTest(Robotiq85Test, unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         cls.folder = tempfile.TemporaryDirectory()
-        cls.gripper = EmulatedGripper()
+        cls.gripper = EmulatedGripper(activation_speed=1.0)
         cls.line = EmulatedPort(cls.gripper, Path(cls.folder.name) / "by-id" / "usb-hand")
         cls.line.plug_in()
         cls.place = str(cls.line.link)
@@ -282,7 +282,7 @@ class UrcapTest(Robotiq85Test, unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.gripper = EmulatedGripper()
+        cls.gripper = EmulatedGripper(activation_speed=1.0)
         cls.line = EmulatedUrcap(cls.gripper)
         cls.line.plug_in()
         cls.place = f"127.0.0.1:{cls.line.tcp_port}"

@@ -36,7 +36,7 @@ RETRY = 0.5
 """Seconds between attempts to reach a gripper that is not there."""
 PATIENCE = 2.0
 """Seconds for which an operator's word waits for a gripper that is just being plugged in."""
-RESET_TIME = 1.0
+RESET_TIME = 3.0
 """Seconds within which a gripper forgets its activation when told to."""
 ACTIVATION_TIME = 15.0
 """Seconds within which an activation ends."""
@@ -422,7 +422,8 @@ class GripperDriver:
             how = f" ({self._how_to_activate})" if status.fault >= FIRST_MAJOR_FAULT else ""
             return f"{describe_fault(status.fault)}{how}"
         if not self._trusted:
-            return f"the gripper is not active: {self._how_to_activate}"
+            what = "was lost, and may not move yet" if status.ready else "is not active"
+            return f"the gripper {what}: {self._how_to_activate}"
         return ""
 
     def _follow(self, motion: Motion, status: Status) -> None:
@@ -467,6 +468,8 @@ class GripperDriver:
                 self._phase, self._phase_began = _Phase.ACTIVATING, time.monotonic()
             elif elapsed > RESET_TIME:
                 self._activation_ends(False, "the gripper does not let go of its old activation: cut its power")
+            else:
+                self._client.send(Command())  # some URCaps miss the first
         elif status.activation is Activation.DONE and status.ready:
             self._trusted, self._was_lost = True, False
             self._activation_ends(True, "the gripper is active")

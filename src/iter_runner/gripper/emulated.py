@@ -51,9 +51,16 @@ class EmulatedGripper:
     Args:
         now: reads a clock, s.
         position: of the fingers at power-on, a count.
+        activation_speed: m/s of opening as it activates.
     """
 
-    def __init__(self, now: Callable[[], float] = time.monotonic, position: int = COUNT_CLOSED) -> None:
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        position: int = COUNT_CLOSED,
+        activation_speed: float = SPEED_RANGE[1],
+    ) -> None:
+        self.activation_speed = activation_speed
         self._now = now
         self._lock = threading.RLock()
         self._powered = True
@@ -124,7 +131,7 @@ class EmulatedGripper:
                 self._legs = [_Leg(end, self._counts(SPEED_RANGE[0]))]
             elif rising:
                 self._fault, self._activation = 0, Activation.UNDER_WAY
-                speed = self._counts(SPEED_RANGE[1])
+                speed = self._counts(self.activation_speed)
                 self._legs = [_Leg(end, speed) for end in (COUNT_OPEN, COUNT_CLOSED, COUNT_OPEN)]
             else:
                 self._go(command)

@@ -50,6 +50,8 @@ class SerialClient:
             )
         except (OSError, ValueError, termios.error) as error:  # SerialException is an OSError
             raise LinkError(f"can't open {self.place}: {why_not_open(self.place, error)}") from None
+        with contextlib.suppress(AttributeError, NotImplementedError, OSError, ValueError):  # adapters that can't
+            self._line.set_low_latency_mode(True)  # else an FTDI chip keeps each answer for 16 ms
         self._instrument = Instrument(self._line, SLAVE)
         try:
             self.status()

@@ -100,7 +100,7 @@ class UrcapClient:
             settings.append(("GTO", 0))
         if command.release or self._releasing:
             settings += [("ARD", int(command.release_opening)), ("ATR", int(command.release))]
-        if command.activate != self._activated:
+        if not command.activate or not self._activated:
             settings.append(("ACT", int(command.activate)))
         if command.go:
             settings += [("SPE", command.speed), ("FOR", command.force), ("POS", command.position), ("GTO", 1)]
