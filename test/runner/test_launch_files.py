@@ -1,17 +1,18 @@
 """What main.launch starts on other backends than the simulator, beside made-up packages of the drivers' names.
 
-The packages' launch files write down what they are given, as parameters; ``roslaunch --dump-params`` starts nothing.
+The packages' launch files write down what they are given, as parameters; nothing is started.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 
 import pytest
-import yaml
 
 from iter_runner.launch_row import default_transport, missing_packages, write_row_launch
 from iter_runner.robot.table import load_robot, robot_names
@@ -54,105 +55,104 @@ def packages(tmp_path: Path) -> Path:
     return folder
 
 
-def roslaunch(option: str, home: Path, packages: str, *words: str) -> subprocess.CompletedProcess:
+READ = """
+import json, sys, roslaunch
+launch = roslaunch.rlutil.resolve_launch_arguments(["iter_runner", "main.launch"])
+config = roslaunch.config.load_config_default([(launch[0], sys.argv[1:])], None, assign_machines=False)
+print(json.dumps({"nodes": [node.name for node in config.nodes], "given": {name: parameter.value for name, parameter
+      in config.params.items() if isinstance(parameter.value, (str, bool, int, float))}}))
+"""
+
+
+def environment(home: Path, packages: str) -> Dict[str, str]:
     path = os.pathsep.join([packages, os.environ.get("ROS_PACKAGE_PATH", "")])
-    return subprocess.run(
-        ["roslaunch", option, "iter_runner", "main.launch", *words],
-        env=dict(os.environ, ROS_PACKAGE_PATH=path, ROS_HOME=str(home)),
+    return dict(os.environ, ROS_PACKAGE_PATH=path, ROS_HOME=str(home))
+
+
+def read_launch(home: Path, packages: Path, *words: str) -> Tuple[List[str], Dict[str, Any]]:
+    """The nodes and the parameters of main.launch, as roslaunch reads it."""
+    done = subprocess.run(
+        [sys.executable, "-c", READ, *words],
+        env=environment(home, str(packages)),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=300,
     )
+    assert done.returncode == 0, done.stderr
+    read = json.loads(done.stdout.splitlines()[-1])
+    return read["nodes"], read["given"]
 
 
-def given(output: str) -> Dict[str, Any]:
+def given(parameters: Dict[str, Any]) -> Dict[str, Dict[str, Any]]:
     """What the made-up launch files were given, by their labels."""
     found: Dict[str, Dict[str, Any]] = {}
-    for name, value in yaml.safe_load(output).items():
+    for name, value in parameters.items():
         parts = name.split("/")
         if parts[1] == "given":
             found.setdefault(parts[2], {})[parts[3]] = value
     return found
 
 
-UR_HARDWARE = {"robot_ip": "10.0.0.9", "headless_mode": "true", "kinematics_config": "none"}
+UR = {"robot_ip": "ur.lab", "headless_mode": "true", "kinematics_config": "none"}
+OURS = {"robotiq_85", "emulated_gripper", "simulator", "gripper_state_publisher"}
+"""Nodes that are there on some backends only, beside the makers'."""
+TWO = {f"m1n6s200_{KINOVA_ARM}", f"m1n6s200_{KINOVA_HAND}"}
+THREE = {f"m1n6s300_{KINOVA_ARM}", f"m1n6s300_{KINOVA_HAND}"}
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("words", "included", "nodes"),
     [
-        ("backend:=hardware robot:=ur5 gripper_driver:=external", {"ur5_bringup": UR_HARDWARE}),
-        ("backend:=hardware robot:=ur3e gripper_driver:=external", {"ur3e_bringup": UR_HARDWARE}),
-        ("backend:=ursim robot:=ur5", {"ur5_bringup": UR_HARDWARE}),
-        ("backend:=hardware robot:=mico-2", {"kinova_robot": {"kinova_robotType": "m1n6s200"}}),
-        ("backend:=hardware robot:=mico-3", {"kinova_robot": {"kinova_robotType": "m1n6s300"}}),
+        ("hardware robot:=ur5 robot_ip:=ur.lab gripper_driver:=urcap", {"ur5_bringup": UR}, {"robotiq_85"}),
+        ("hardware robot:=ur3e robot_ip:=ur.lab gripper_port:=PORT", {"ur3e_bringup": UR}, {"robotiq_85"}),
+        ("hardware robot:=ur5 robot_ip:=ur.lab gripper_driver:=external", {"ur5_bringup": UR}, set()),
+        ("hardware robot:=ur5 robot_ip:=ur.lab start_driver:=false", {}, set()),
+        ("ursim robot:=ur5 robot_ip:=ur.lab", {"ur5_bringup": UR}, {"emulated_gripper"}),
+        ("hardware robot:=mico-2", {"kinova_robot": {"kinova_robotType": "m1n6s200"}}, TWO),
+        ("hardware robot:=mico-3", {"kinova_robot": {"kinova_robotType": "m1n6s300"}}, THREE),
         (
-            "backend:=hardware robot:=mico-robotiq85 gripper_driver:=external",
+            "hardware robot:=mico-robotiq85 gripper_port:=PORT",
             {"kinova_robot": {"kinova_robotType": "m1n6s200"}},
+            {f"m1n6s200_{KINOVA_ARM}", "gripper_state_publisher", "robotiq_85"},
         ),
-        ("backend:=gazebo robot:=ur5 gazebo_gui:=false", {"ur5_gazebo": {"gui": "false"}}),
-        ("backend:=gazebo robot:=mico-2", {"kinova_gazebo": {"kinova_robotType": "m1n6s200", "gui": "true"}}),
-        ("backend:=hardware robot:=ur5 start_driver:=false", {}),
-        ("backend:=gazebo robot:=ur5 start_driver:=false", {}),
+        ("gazebo robot:=ur5 gazebo_gui:=false", {"ur5_gazebo": {"gui": "false"}}, {"emulated_gripper"}),
+        (
+            "gazebo robot:=mico-3",
+            {"kinova_gazebo": {"kinova_robotType": "m1n6s300", "gui": "true"}},
+            {"emulated_gripper"},
+        ),
+        ("gazebo robot:=ur5 start_driver:=false", {}, set()),
+        ("embedded robot:=ur5", {}, {"simulator"}),
+        ("embedded robot:=ur5 gripper_driver:=emulated", {}, {"simulator", "emulated_gripper"}),
     ],
 )
-def test_the_row_decides_which_driver_is_started(
-    tmp_path: Path, packages: Path, words: str, expected: Dict[str, Any]
-) -> None:
-    address = () if "mico" in words or "gazebo" in words else ("robot_ip:=10.0.0.9",)
-    done = roslaunch("--dump-params", tmp_path / "home", str(packages), *words.split(), *address)
-    assert done.returncode == 0, done.stderr
-    assert given(done.stdout) == expected
-    parameters = yaml.safe_load(done.stdout)
-    assert parameters["/use_sim_time"] is ("gazebo" in words)
-    there = words.split("robot:=")[1].split()[0] + ("@gazebo" if "gazebo" in words else "")
-    assert parameters["/runner/robot"] == parameters["/initialize_joints/robot"] == there
-    assert parameters["/initialize_joints/preflight"] is True
-    # Gazebo's controllers need what its own description says.
-    assert ("/robot_description" in parameters) is ("gazebo" not in words)
-
-
-@pytest.mark.parametrize(
-    ("words", "started", "not_started"),
-    [
-        ("robot:=mico-2", [f"m1n6s200_{KINOVA_ARM}", f"m1n6s200_{KINOVA_HAND}"], ["robotiq_85"]),
-        ("robot:=mico-3", [f"m1n6s300_{KINOVA_ARM}", f"m1n6s300_{KINOVA_HAND}"], ["robotiq_85"]),
-        (
-            "robot:=mico-robotiq85 gripper_driver:=external",
-            [f"m1n6s200_{KINOVA_ARM}", "gripper_state_publisher"],
-            [f"m1n6s200_{KINOVA_HAND}", "robotiq_85"],
-        ),
-        ("robot:=ur5 robot_ip:=ur5.lab gripper_driver:=urcap", ["robotiq_85"], ["simulator", "emulated_gripper"]),
-        ("robot:=ur5 robot_ip:=ur5.lab gripper_port:=PORT", ["robotiq_85"], ["emulated_gripper"]),
-        ("robot:=ur5 robot_ip:=ur5.lab start_driver:=false", ["initialize_joints"], ["robotiq_85", "emulated_gripper"]),
-        ("backend:=ursim robot:=ur5 robot_ip:=localhost", ["emulated_gripper"], ["robotiq_85", "simulator"]),
-        ("backend:=gazebo robot:=mico-3", ["emulated_gripper"], [f"m1n6s300_{KINOVA_ARM}"]),
-        ("backend:=embedded robot:=ur5", ["simulator"], ["emulated_gripper", "robotiq_85", "gripper_state_publisher"]),
-        ("backend:=embedded robot:=ur5 gripper_driver:=emulated", ["simulator", "emulated_gripper"], ["robotiq_85"]),
-    ],
-)  # fmt: skip
-def test_nodes_beside_the_driver(
-    tmp_path: Path, packages: Path, words: str, started: List[str], not_started: List[str]
+def test_the_row_decides_what_is_started(
+    tmp_path: Path, packages: Path, words: str, included: Dict[str, Any], nodes: Set[str]
 ) -> None:
     port = tmp_path / "ttyUSB9"
     port.touch()
-    arguments = words.replace("PORT", str(port)).split()
-    if "backend:=" not in words:
-        arguments.append("backend:=hardware")
-    done = roslaunch("--nodes", tmp_path / "home", str(packages), *arguments)
-    assert done.returncode == 0, done.stderr
-    nodes = [line.strip("/") for line in done.stdout.split()]
-    assert set(started) <= set(nodes)
-    assert not set(not_started) & set(nodes)
+    started, parameters = read_launch(
+        tmp_path / "home", packages, *f"backend:={words}".replace("PORT", str(port)).split()
+    )
+    assert given(parameters) == included
+    known = OURS | TWO | THREE
+    assert {node.strip("/") for node in started} & known == nodes
+    backend = words.split()[0]
+    assert parameters["/use_sim_time"] is (backend in ("embedded", "gazebo"))
+    there = words.split("robot:=")[1].split()[0] + ("@gazebo" if backend == "gazebo" else "")
+    assert parameters["/runner/robot"] == parameters["/initialize_joints/robot"] == there
+    assert parameters["/initialize_joints/preflight"] is (backend != "embedded")
+    # Gazebo's controllers need what its own description says.
+    assert ("/robot_description" in parameters) is (backend != "gazebo")
 
 
 def test_a_calibration_is_handed_on(tmp_path: Path, packages: Path) -> None:
     calibration = tmp_path / "my ur5.yaml"
     calibration.write_text("kinematics: {hash: calib_1}\n")
     words = ["backend:=hardware", "robot_ip:=10.0.0.9", f"kinematics_config:={calibration}", "gripper_driver:=external"]
-    done = roslaunch("--dump-params", tmp_path / "home", str(packages), *words)
-    assert given(done.stdout)["ur5_bringup"]["kinematics_config"] == str(calibration)
+    _, parameters = read_launch(tmp_path / "home", packages, *words)
+    assert given(parameters)["ur5_bringup"]["kinematics_config"] == str(calibration)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,14 @@ def test_a_calibration_is_handed_on(tmp_path: Path, packages: Path) -> None:
     ],
 )
 def test_a_missing_package_is_one_line(tmp_path: Path, words: str, lacking: str, how: str) -> None:
-    done = roslaunch("--nodes", tmp_path / "home", str(tmp_path), *words.split())
+    done = subprocess.run(
+        ["roslaunch", "--nodes", "iter_runner", "main.launch", *words.split()],
+        env=environment(tmp_path / "home", str(tmp_path)),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode != 0
     errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
     assert len(errors) == 1
