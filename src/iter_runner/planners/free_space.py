@@ -33,6 +33,7 @@ class FreeSpace:
         obstacles: in the chain's base.
 
     Attributes:
+        margin: m that everything has to be apart; below 0, that it may overlap: a touch.
         positions_checked: how many joint positions were looked at so far: the work done, whatever the machine does.
     """
 
@@ -40,24 +41,29 @@ class FreeSpace:
         self._bodies = collision_bodies(chain)
         self._obstacles = Obstacles(obstacles)
         self._reach = _reach(chain)
+        self.margin = -TOUCH
         self.positions_checked = 0
 
+    def distance(self, positions: Vector) -> float:
+        """The smallest distance at (n,) rad, m, negative in contact."""
+        return float(self._distances(positions[None, :])[0])
+
     def clear(self, positions: Vector) -> bool:
-        """Whether nothing overlaps at (n,) rad by more than a touch."""
-        return bool(self._distances(positions[None, :])[0] >= -TOUCH)
+        """Whether everything is apart at (n,) rad by the margin."""
+        return self.distance(positions) >= self.margin
 
     def clear_between(self, start: Vector, end: Vector) -> bool:
-        """Whether nothing overlaps on the straight way between two positions (n,) rad, ends included."""
+        """Whether everything stays apart on the straight way between two positions (n,) rad, ends included."""
         way = end - start
         turn, motion = float(np.max(np.abs(way))), float(self._reach @ np.abs(way))
         count = max(1, int(np.ceil(turn / COARSEST)))
         phases = np.linspace(0.0, 1.0, count + 1)
         distances = self._distances(start + phases[:, None] * way)
         while True:
-            if np.min(distances) < -TOUCH:
+            if np.min(distances) < self.margin:
                 return False
             widths = np.diff(phases)
-            doubtful = 0.5 * (distances[:-1] + distances[1:] - motion * widths) < -TOUCH
+            doubtful = 0.5 * (distances[:-1] + distances[1:] - motion * widths) < self.margin
             doubtful &= turn * widths > FINEST
             places = np.flatnonzero(doubtful)
             if len(places) == 0:
@@ -67,7 +73,7 @@ class FreeSpace:
             phases = np.insert(phases, places + 1, between)
 
     def clear_along(self, positions: Vector) -> bool:
-        """Whether nothing overlaps on the straight ways from row to row of (N, n) rad."""
+        """Whether everything stays apart on the straight ways from row to row of (N, n) rad."""
         return all(self.clear_between(a, b) for a, b in zip(positions[:-1], positions[1:]))
 
     def _distances(self, positions: Vector) -> Vector:

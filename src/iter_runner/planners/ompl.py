@@ -10,7 +10,7 @@ import re
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -43,6 +43,12 @@ STEP_GROWTH = 0.05
 """Units more that each further step counts as: trees and graphs that have grown take longer."""
 THREADED = frozenset({"PRM", "PRMstar"})
 """Algorithms that look for their solution in a thread of their own, which Python's lock and theirs bring to a halt."""
+MARGIN = 0.01
+"""m that everything is to be apart on a way, where start and goal leave that: a model is no more exact than that."""
+MARGIN_SHARE = 0.5
+"""Of their own distance, where start or goal are closer to something."""
+PATIENCE_SHARE = 0.25
+"""Of the time, what the search for a way with this margin gets before one without is looked for."""
 SHORTCUT_ROUNDS = 4
 """How often at most the path is shortened again."""
 EXIT_DISTANCES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
@@ -146,14 +152,19 @@ class OmplPlanner(Planner):
         # In an order of chance: which of a set an algorithm tries first should not be what its makers happened to like.
         ends = [ends[k] for k in random.permutation(len(ends))]
         search = _Search(free, way[-1], ends, self._bounds(way[-1], ends))
-        found = []
         budget = _Budget(options.planning_time or PLANNING_TIME, free, self._seed is not None, given_up)
         attempts = options.num_planning_attempts or 1
-        for attempt in range(attempts):
-            corners = search.solve(algorithm, int(random.integers(1, 2**31)), budget.share(attempts - attempt))
-            if corners is not None:
-                found.append(self._timed(distinct(np.vstack([*way[:-1], corners])), free, options))
-            if budget.spent():
+        found: List[List[_Part]] = []
+        for margin, share in _margins(free, way[-1], ends):
+            free.margin = margin
+            for attempt in range(attempts):
+                over = budget.share(share / (attempts - attempt))
+                corners = search.solve(algorithm, int(random.integers(1, 2**31)), over)
+                if corners is not None:
+                    found.append(self._timed(distinct(np.vstack([*way[:-1], corners])), free, options))
+                if budget.spent():
+                    break
+            if found:
                 break
         if not found:
             x, y, z = goal.flange[:3, 3]
@@ -285,9 +296,9 @@ class _Budget:
         """Whether nothing is left of it."""
         return self._given_up() or self.used() >= self._seconds
 
-    def share(self, parts: int) -> Callable[[], bool]:
-        """Whether it is time to end, asked once a step, for a search that may use a part of what is left."""
-        until = self.used() + max(0.0, self._seconds - self.used()) / parts
+    def share(self, share: float) -> Callable[[], bool]:
+        """Whether it is time to end, asked once a step, for a search that may use this share of what is left."""
+        until = self.used() + share * max(0.0, self._seconds - self.used())
 
         def over() -> bool:
             self._work += STEP_WORK + STEP_GROWTH * self._steps
@@ -317,7 +328,8 @@ class _Search:
             problem.addStartState(_state(information, self._start))
             goals = base.GoalStates(information)
             for end in self._ends:
-                goals.addState(_state(information, end))
+                if self._free.clear(end):
+                    goals.addState(_state(information, end))
             problem.setGoal(goals)
             planner = getattr(geometric, algorithm)(information)
             planner.setProblemDefinition(problem)
@@ -364,6 +376,13 @@ class _Search:
         information.setMotionValidator(Motions(information))
         information.setup()
         return information
+
+
+def _margins(free: FreeSpace, start: Vector, ends: Sequence[Vector]) -> List[Tuple[float, float]]:
+    """The margins to search with, one after the other, each with its share of the time that is left then."""
+    own = min(free.distance(start), max(free.distance(end) for end in ends))
+    margin = min(MARGIN, MARGIN_SHARE * own)
+    return [(margin, PATIENCE_SHARE), (free.margin, 1.0)] if margin > 0.0 else [(free.margin, 1.0)]
 
 
 def algorithm_names() -> List[str]:
