@@ -82,6 +82,7 @@ def node(arm: LateArm, clock: SimulatedClock) -> InitializeJoints:
     made = InitializeJoints.__new__(InitializeJoints)
     made._robot, made._chain, made._tuck = ROBOT, load_chain(ROBOT), TUCK
     made._speed, made._table_height, made._continuous = 0.5, None, [False] * 6
+    made._obstacles = []
     made._control, made._arm, made._ready = RunControl(clock), arm, Latch()  # type: ignore[arg-type,assignment]
     made._wait_for_driver = lambda: None  # type: ignore[method-assign]
     return made
