@@ -295,6 +295,8 @@ def test_a_hot_gripper_rests_and_goes_on_without_an_activation(driven, gripper):
     gripper.set_fault(8)
     assert driven.result(motion) is Outcome.FAILED
     assert "over temperature" in motion.text and "hands" not in motion.text
+    good, text = driven.driver.activate()
+    assert not good and "cool down" in text and gripper.look().activation is Activation.DONE
     gripper.set_fault(0)
     health = driven.until(lambda health: health.status is not None and health.status.fault == 0)
     assert health.ready and not gripper.look().going, "it does not go on by itself when it is cool"
@@ -365,6 +367,15 @@ def test_a_release_ends_the_motion_and_wants_an_activation(driven, gripper):
     health = driven.until(lambda health: not health.ready)
     assert "automatic release" in health.refusal
     assert driven.driver.activate()[0]
+
+
+def test_a_release_comes_before_a_motion(driven, gripper):
+    motions = [driven.move(255) for _ in range(3)]
+    driven.driver.release(opening=True)
+    for motion in motions:
+        assert driven.result(motion) in (Outcome.REPLACED, Outcome.FAILED)
+    assert driven.result(driven.move(255)) is Outcome.FAILED
+    assert gripper.look().fault in (11, 15)
 
 
 def test_a_gripper_that_does_not_obey_is_given_up(driven, gripper, monkeypatch):

@@ -271,9 +271,9 @@ class GripperDriver:
                 first = False
                 continue
             reason = ""
+            was_first, first = first, False
             try:
-                self._connected(status, first)
-                first = False
+                self._connected(status, was_first)
                 self._serve()
             except LinkError as error:
                 self._lost(str(error))
@@ -349,6 +349,8 @@ class GripperDriver:
             begins = bool(self._waiting) and self._phase is _Phase.NONE
         motion = self._motion
         if release is not None and self._status is not None and self._status.activated:
+            if following is not None:
+                following.end(Outcome.FAILED, self._status, "the gripper lets go instead")
             self._client.send(Command(activate=True, release=True, release_opening=release))
             return
         if stop and self._phase is not _Phase.NONE:
@@ -398,11 +400,11 @@ class GripperDriver:
             if status.fault:
                 self._warn(f"the gripper on {self._client.place}: {describe_fault(status.fault)}")
         if refusal:
-            if motion is not None and status.fault == OVER_TEMPERATURE:
-                self._client.send(Command(activate=True, position=status.position))  # else it goes on when it is cool
             for ended in (motion, following):
                 if ended is not None:
                     ended.end(Outcome.FAILED, status, refusal)
+            if motion is not None and status.fault == OVER_TEMPERATURE:
+                self._client.send(Command(activate=True, position=status.position))  # else it goes on when it is cool
         elif motion is not None:
             self._follow(motion, status)
         self._on_status(status)
@@ -449,7 +451,10 @@ class GripperDriver:
 
     def _begin_activation(self) -> None:
         status = self._status
-        if status is not None and status.ready and status.fault != OVER_TEMPERATURE:
+        if status is not None and status.fault == OVER_TEMPERATURE:
+            self._activation_ends(False, describe_fault(status.fault))
+            return
+        if status is not None and status.ready:
             was_trusted, self._trusted, self._was_lost = self._trusted, True, False
             self._activation_ends(
                 True, "the gripper is active" if was_trusted else "the gripper was active still: nothing moved"
