@@ -22,12 +22,13 @@ from iter_runner.launch_row import (
     missing_packages,
     write_row_launch,
 )
-from iter_runner.package import package_folder
 from iter_runner.plan.registry import did_you_mean
 from iter_runner.planners.table import PlannerError, check_fit
 from iter_runner.robot import moveit_config
-from iter_runner.robot.table import IN_GAZEBO, Robot, RobotError, load_robot, robot_driver, robot_gripper
+from iter_runner.robot.table import IN_GAZEBO, Robot, RobotError, load_robot, robot_driver, robot_gripper, robot_urdf
 from iter_runner.robot.transport import check_transport
+from iter_runner.scene.objects import SceneError, SceneObject
+from iter_runner.scene.workcell_file import read_workcell, robot_frames
 from iter_runner.sim.faults import FaultError, parse_faults
 from iter_runner.study.sessions import SessionError, find_session
 
@@ -272,16 +273,17 @@ def _check_plan(arguments: Mapping[str, str]) -> None:
     from iter_runner.plan.read import find_plan
     from iter_runner.primitives import REGISTRY
 
-    name, robot, tool_frame = (arguments.get(key, "") for key in ("plan", "robot", "tool_frame"))
+    name, tool_frame = arguments.get("plan", ""), arguments.get("tool_frame", "") or None
     if not name:
         return
+    robot, around = _robot(arguments), _surroundings(arguments)
     try:
         try:
             plan = load_plan(find_plan(name), REGISTRY)
         except PlanError as error:
-            raise with_robots_faults(error, robot or "ur5", tool_frame or None) from error
+            raise with_robots_faults(error, robot, tool_frame, around) from error
         # The runner looks again, and at the ways too; but roslaunch ends with 0 whatever its nodes refuse.
-        faults = check_plan(plan, robot or "ur5", tool_frame=tool_frame or None)
+        faults = check_plan(plan, robot, tool_frame=tool_frame, surroundings=around)
         if faults:
             raise PlanError(faults)
     except PlanError as error:
@@ -315,20 +317,21 @@ def _check_replay(arguments: Mapping[str, str]) -> None:
 
 
 def _check_workcell(arguments: Mapping[str, str]) -> None:
+    _surroundings(arguments)
+
+
+def _surroundings(arguments: Mapping[str, str]) -> List[SceneObject]:
+    """What the workcell's file has around the arm."""
     name = arguments.get("workcell", "")
     if not name:
-        return
-    folder = package_folder() / "config" / "workcells"
-    names = sorted(path.stem for path in folder.glob("*.yaml"))
-    if name in names:
-        return
-    if not name.endswith((".yaml", ".yml")):
-        known = f", one of {', '.join(names)}" if names else ""
-        raise LaunchError(f"workcell:={name}: expected the whole path of a YAML file{known}")
-    if not Path(name).is_absolute():
+        return []
+    if name.endswith((".yaml", ".yml")) and not Path(name).is_absolute():
         raise LaunchError(f"workcell:={name}: expected the whole path: nodes do not run in this folder")
-    if not Path(name).is_file():
-        raise LaunchError(f"workcell:={name}: there is no such file")
+    robot = _robot(arguments)
+    try:
+        return read_workcell(name, robot_frames(robot_urdf(robot), robot.base_frame))
+    except SceneError as error:
+        raise LaunchError(f"workcell:={name}: {error}") from error
 
 
 def _check_sessions(arguments: Mapping[str, str]) -> None:

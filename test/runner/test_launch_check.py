@@ -48,9 +48,9 @@ def test_what_fits_together_passes() -> None:
         ("planner_seed", "7", "belongs to planner:=ompl"),
         ("planner_seed", "1.5", "whole number"),
         ("replay", "20260101T1", "belongs to planner:=replay"),
-        ("workcell", "lab", "whole path of a YAML file"),
+        ("workcell", "lab", "one of example, table"),
         ("workcell", "lab.yaml", "whole path"),
-        ("workcell", "/nowhere/lab.yaml", "no such file"),
+        ("workcell", "/nowhere/lab.yaml", "/nowhere/lab.yaml"),
         ("start_driver", "perhaps", "true"),
         ("participant", "robot", "human"),
         ("mode", "record", "replay"),
@@ -92,6 +92,23 @@ def test_a_plan_has_to_fit_the_other_arguments(tmp_path: Path, arguments: Dict[s
     )
     with pytest.raises(LaunchError, match=message):
         check_launch({key: str(far) if value == "FAR" else value for key, value in arguments.items()})
+
+
+def test_a_plan_keeps_clear_of_the_workcell(tmp_path: Path) -> None:
+    workcell = tmp_path / "lab.yaml"
+    workcell.write_text("objects: [{name: pillar, box: [0.3, 0.3, 2.0], position: [0.0, 0.4, 0.5]}]")
+    plan = tmp_path / "plan.json"
+    plan.write_text(
+        '{"version": "1.0.0", "task": [{"name": "move", "position": {"x": 0, "y": 0.4, "z": 0.3}, '
+        '"orientation": {"x": 1, "y": 0, "z": 0, "w": 0}}]}'
+    )
+    check_launch({"plan": str(plan)})
+    check_launch({"plan": str(plan), "workcell": "table"})
+    with pytest.raises(LaunchError, match="pillar"):
+        check_launch({"plan": str(plan), "workcell": str(workcell)})
+    workcell.write_text("objects: [{name: pillar, position: [0.0, 0.4, 0.5]}]")
+    with pytest.raises(LaunchError, match=f"workcell:={workcell}: .*one of box, sphere and cylinder"):
+        check_launch({"workcell": str(workcell)})
 
 
 def test_a_bar_in_a_file_name_is_no_end_of_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
