@@ -13,7 +13,7 @@ constexpr double kTurn = 6.283185307179586;
 constexpr int kSearchIterations = 60;
 constexpr int kFollowIterations = 30;
 constexpr double kReach = 0.3;     // m that weigh as much as a rad in the order of the starting points
-constexpr double kSame = 1e-6;     // rad between solutions that are one
+constexpr double kSame = 1e-4;     // rad between solutions that are one: at a singularity a pose leaves them that free
 constexpr double kSameFree = 0.2;  // rad, the same on a chain with joints to spare, whose solutions are a continuum
 
 }  // namespace
