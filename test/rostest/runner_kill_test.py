@@ -6,11 +6,15 @@ from __future__ import annotations
 import os
 import signal
 import unittest
+from typing import List
 
 import numpy as np
 import rospy
-from iter_runner.msg import RunnerState, Scene
+from geometry_msgs.msg import Point, Pose
+from iter_runner.msg import RunnerState, Scene, SceneObject
+from iter_runner.srv import SceneAdd, SceneList
 from runner_client import PLANS, RunnerClient, journalled, process_of, run_plan
+from shape_msgs.msg import SolidPrimitive
 
 import rostest
 from iter_runner.study.sessions import find_session, step_to_resume
@@ -19,11 +23,25 @@ SMALL = str(PLANS / "small.json")
 CARRYING = 7  # the step in which the block is on its way
 
 
+def add(name: str) -> None:
+    """Adds a small box far from everything to the scene."""
+    shape = SolidPrimitive(type=SolidPrimitive.BOX, dimensions=[0.1, 0.1, 0.1])
+    item = SceneObject(name=name, shape=shape, pose=Pose(position=Point(0.0, 0.0, 2.0)))
+    answer = rospy.ServiceProxy("/runner/scene/add", SceneAdd)(item)
+    assert answer.success, answer.message
+
+
+def names() -> List[str]:
+    rospy.wait_for_service("/runner/scene/list")
+    return [item.name for item in rospy.ServiceProxy("/runner/scene/list", SceneList)().objects]
+
+
 class RunnerKillTest(unittest.TestCase):
     def test_a_killed_run_is_on_disk_and_can_be_resumed(self) -> None:
         client = RunnerClient()
         tool = run_plan(SMALL)
         client.until(lambda: client.state.step == CARRYING and bool(client.of_kind("gripper_finished")))
+        add("post")
         published = [(event.sequence, event.kind) for event in client.events]
         session = client.state.session
         os.kill(process_of("/runner"), signal.SIGKILL)
@@ -38,6 +56,9 @@ class RunnerKillTest(unittest.TestCase):
         self.assertIsNotNone(step)
 
         client.until(lambda: client.states[-1].state == RunnerState.IDLE and client.states[-1].session == "")
+        # The new runner knows what stood there; the workcell's parts stay where they are when it adds something.
+        self.assertEqual(names(), ["post", "table", "block"])
+        add("lamp")
         tool = run_plan("--resume", session)
         output, errors = tool.communicate(timeout=120)
         self.assertEqual(tool.returncode, 0, output + errors)
@@ -45,6 +66,7 @@ class RunnerKillTest(unittest.TestCase):
         self.assertNotIn(f"step {step} of 15", output)
 
         objects = rospy.wait_for_message("/simulator/objects", Scene).objects
+        self.assertEqual([each.name for each in objects], ["post", "lamp", "table", "block"])
         block = next(each for each in objects if each.name == "block").pose.position
         np.testing.assert_allclose([block.x, block.y, block.z], [0.35, 0.05, 0.0], atol=2e-3)
 
