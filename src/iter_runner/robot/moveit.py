@@ -88,7 +88,7 @@ class MoveItError(NamedTuple):
 
 
 ERRORS: Mapping[int, MoveItError] = {
-    99999: MoveItError("FAILURE", False, "move_group's output says more"),
+    99999: MoveItError("FAILURE", False, "is move_group running? Its output says more"),
     -1: MoveItError(
         "PLANNING_FAILED",
         False,

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import sys
 import threading
+import time
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
@@ -32,6 +33,8 @@ ARRIVED = 0.02
 """Share of the fingers' range within which they are where they were sent."""
 STILL = 1e-3
 """rad that fingers have to move to have moved."""
+SCENE_TIME, SCENE_PAUSE = 5.0, 0.2
+"""s of wall time that a release that changes its scene by topics gets to follow, and between two looks at it."""
 START_HINT = "start it (roslaunch iter_runner move_group.launch robot:={robot}), then try again"
 
 _commanders: Dict[Tuple[str, ...], RosCommander] = {}
@@ -71,7 +74,7 @@ class RosCommander:
             model = moveit.RobotCommander()
             self._check_model(robot, model)
             self._group = moveit.MoveGroupCommander(robot.moveit_group, wait_for_servers=WAIT_FOR_SERVERS)
-            self._scene = moveit.PlanningSceneInterface(synchronous=True)
+            self._scene, self._scene_time = _scene_interface(moveit)
             self._group.set_end_effector_link(self._tip)
             self._group.set_pose_reference_frame(self._base)
         except (RuntimeError, rospy.ROSException, self._error) as error:
@@ -138,7 +141,8 @@ class RosCommander:
         group.set_planning_time(request.planning_time)
         group.set_num_planning_attempts(request.attempts)
         group.set_max_velocity_scaling_factor(request.velocity_scaling)
-        group.set_max_acceleration_scaling_factor(request.acceleration_scaling)
+        if hasattr(group, "set_max_acceleration_scaling_factor"):  # not in the first releases of Melodic
+            group.set_max_acceleration_scaling_factor(request.acceleration_scaling)
         group.set_goal_position_tolerance(request.position_tolerance)
         group.set_goal_orientation_tolerance(request.orientation_tolerance)
         group.set_goal_joint_tolerance(request.joint_tolerance)
@@ -195,6 +199,28 @@ class RosCommander:
         """See :class:`iter_runner.robot.moveit.Commander`. Sends what has changed since the last time."""
         world = {PREFIX + obstacle.name: _signature(obstacle) for obstacle in obstacles}
         held = {PREFIX + body.name: _signature(body) for body in attached}
+        give_up = time.monotonic() + self._scene_time
+        while True:
+            self._send(obstacles, attached, world, held)
+            off = self._differences(set(world), set(held))
+            if not off:
+                return
+            if time.monotonic() > give_up:
+                self._clean = False
+                names = ", ".join(sorted(name[len(PREFIX) :] for name in off))
+                raise self._fault(
+                    f"move_group's scene does not follow with {names}: does it know the frames '{self._base}' and "
+                    f"'{self._tip}'? Its output says more"
+                )
+            rospy.rostime.wallsleep(SCENE_PAUSE)  # a topic that nobody answers on; what was lost is sent again
+
+    def _send(
+        self,
+        obstacles: Sequence[Obstacle],
+        attached: Sequence[AttachedBody],
+        world: Dict[str, Tuple[Any, ...]],
+        held: Dict[str, Tuple[Any, ...]],
+    ) -> None:
         try:
             self._forget_what_is_gone()
             for name in [name for name, known in self._held.items() if held.get(name) != known]:
@@ -214,7 +240,6 @@ class RosCommander:
                 if name not in self._held:
                     self._attach(name, body)
                     self._held[name] = held[name]
-            self._check_scene(set(world), set(held))
         except (RuntimeError, rospy.ROSException, rospy.ServiceException, self._error) as error:
             self._clean = False
             raise self._fault(f"move_group does not take the scene: {error}") from error
@@ -238,16 +263,13 @@ class RosCommander:
         held = {name for name in self._scene.get_attached_objects() if name.startswith(PREFIX)}
         return world, held
 
-    def _check_scene(self, world: Set[str], held: Set[str]) -> None:
-        """MoveIt says nothing when it refuses an object: it only does not have it afterwards."""
-        present = self._present()
-        missing = [name[len(PREFIX) :] for name in sorted((world - present[0]) | (held - present[1]))]
-        if missing:
-            self._clean = False
-            raise self._fault(
-                f"move_group did not take {', '.join(missing)} into its scene: does it know the frames '{self._base}' "
-                f"and '{self._tip}'? Its output says more"
-            )
+    def _differences(self, world: Set[str], held: Set[str]) -> Set[str]:
+        """Ours that MoveIt has and should not, or lacks: when it refuses an object it says nothing of it."""
+        try:
+            present = self._present()
+        except (RuntimeError, rospy.ROSException, rospy.ServiceException, self._error) as error:
+            raise self._fault(f"move_group does not tell its scene: {error}") from error
+        return (world ^ present[0]) | (held ^ present[1])
 
     def _add(self, name: str, obstacle: Obstacle) -> None:
         if isinstance(obstacle, Box):
@@ -278,6 +300,14 @@ class RosCommander:
         stamped = PoseStamped(pose=pose_message(np.asarray(pose, dtype=np.float64)))
         stamped.header.frame_id = frame
         return stamped
+
+
+def _scene_interface(moveit: Any) -> Tuple[Any, float]:
+    """The scene's interface, and how long, s of wall time, it takes at most until a change is in; 0: it waits itself."""
+    try:
+        return moveit.PlanningSceneInterface(synchronous=True), 0.0
+    except TypeError:  # before Noetic: by topics
+        return moveit.PlanningSceneInterface(), SCENE_TIME
 
 
 def takes_jump_threshold(method: Any) -> bool:

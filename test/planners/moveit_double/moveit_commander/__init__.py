@@ -11,6 +11,7 @@ import os
 
 from .commander import (
     MelodicMoveGroupCommander,
+    MelodicPlanningSceneInterface,
     MoveGroupCommander,
     MoveItCommanderException,
     NewNoeticMoveGroupCommander,
@@ -23,6 +24,7 @@ from .node import MoveGroupNode
 
 __all__ = [
     "MelodicMoveGroupCommander",
+    "MelodicPlanningSceneInterface",
     "MoveGroupCommander",
     "MoveGroupNode",
     "MoveItCommanderException",

@@ -307,6 +307,19 @@ class PlanningSceneInterface:
         return {name: item for name, item in self._node.attached.items() if not object_ids or name in object_ids}
 
 
+class MelodicPlanningSceneInterface(PlanningSceneInterface):
+    """By topics, whose first message nobody has heard yet."""
+
+    def __init__(self, ns: str = "") -> None:
+        super().__init__(ns)
+        self._heard = False
+
+    def add_box(self, name: str, pose: PoseStamped, size: Sequence[float] = (1, 1, 1)) -> None:
+        if self._heard:
+            super().add_box(name, pose, size)
+        self._heard = True
+
+
 def _shape(name: str, pose: PoseStamped, kind: int, dimensions: Sequence[float]) -> CollisionObject:
     message = CollisionObject(header=pose.header, id=name, pose=pose.pose)
     message.primitives = [SolidPrimitive(type=kind, dimensions=[float(value) for value in dimensions])]
