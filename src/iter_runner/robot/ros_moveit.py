@@ -303,7 +303,7 @@ class RosCommander:
 
 
 def _scene_interface(moveit: Any) -> Tuple[Any, float]:
-    """The scene's interface, and how long, s of wall time, it takes at most until a change is in; 0: it waits itself."""
+    """The scene's interface, and how long, s of wall time, it takes at most until a change is in; 0: it waits."""
     try:
         return moveit.PlanningSceneInterface(synchronous=True), 0.0
     except TypeError:  # before Noetic: by topics
