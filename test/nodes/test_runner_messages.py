@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
 from typing import Any, List, Tuple
 
 import pytest
 from actionlib_msgs.msg import GoalStatus
 
 from iter_runner.events import Event, EventKind
+from iter_runner.nodes import runner
 from iter_runner.nodes.event_message import event_from_message, event_to_message
 from iter_runner.nodes.runner import RunnerNode
 from iter_runner.nodes.state_message import state_from_message, state_to_message
@@ -22,6 +25,18 @@ def test_events_and_states_come_back_as_they_went() -> None:
         state=State.FAULTED, session="s", title="t", step=1, steps=4, fault="f", started=2.0, remaining=1.5
     )
     assert state_from_message(state_to_message(state)) == state
+
+
+def test_a_fault_is_an_error_in_the_launch_terminal_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors: List[str] = []
+    monkeypatch.setattr(runner.rospy, "logerr", lambda text, *values: errors.append(text % values))
+    monkeypatch.setattr(runner.rospy, "is_shutdown", lambda: True)
+    node = RunnerNode.__new__(RunnerNode)
+    node._lock, node._state = threading.RLock(), RunState()
+    faulted = RunState(state=State.FAULTED, step=1, steps=4, fault="ur5: protective stop: clear the workspace")
+    for state in (RunState(state=State.RUNNING), faulted, replace(faulted, remaining=2.0), RunState(), faulted):
+        node._show(state)
+    assert errors == ["runner: step 2 of 4 FAULTED: ur5: protective stop: clear the workspace"] * 2
 
 
 class FakeGoal:
