@@ -11,7 +11,7 @@ import json
 import sys
 from typing import Any, Callable, Dict, Iterator, List
 
-from bench import closed_form, relaxed_ik, start_up, stream_jitter
+from bench import closed_form, numeric_ik, relaxed_ik, start_up, stream_jitter
 
 Bench = Callable[[], Iterator[Dict[str, Any]]]
 
@@ -19,6 +19,7 @@ BENCHES: Dict[str, Bench] = {
     "closed_form_batch": closed_form.batch,
     "closed_form_single": closed_form.single,
     "closed_form_error": closed_form.error,
+    "numeric_ik_search": numeric_ik.search,
     "relaxed_ik_track": relaxed_ik.track,
     "relaxed_ik_cold": relaxed_ik.cold,
     "import_to_first_solve": start_up.import_to_first_solve,
