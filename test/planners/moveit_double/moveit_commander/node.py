@@ -105,6 +105,7 @@ class MoveGroupNode:
             joint_limits=joint_limits(robot)["joint_limits"],
             planner_ids=[group, f"{group}[RRTConnect]", f"{group}[RRTstarkConfigDefault]"],
             state=dict.fromkeys(robot.joints, 0.3),  # plans begin elsewhere
+            random=random.Random(2018),  # each plan differs from the one before, and a test from none before
         )
 
     # The model -----------------------------------------------------------------------------------------------------
