@@ -19,6 +19,7 @@ from iter_runner.launch_row import (
     EMULATED,
     default_gripper_driver,
     default_transport,
+    has_package,
     missing_packages,
     write_row_launch,
 )
@@ -234,6 +235,11 @@ def _check_gripper(arguments: Mapping[str, str]) -> None:
 
 
 def _check_packages(arguments: Mapping[str, str]) -> None:
+    for name, package in (("rviz", "rviz"), ("record", "rosbag")):
+        if arguments.get(name, "").lower() in ("true", "1") and not has_package(package):
+            raise LaunchError(
+                f"{name}:={arguments[name]}: the ROS package {package} is not installed; leave {name}:= out"
+            )
     backend, starts = _backend(arguments), _starts_driver(arguments)
     robot = _robot(arguments)
     driver = arguments.get("gripper_driver", "") or default_gripper_driver(robot_gripper(robot), backend, starts)

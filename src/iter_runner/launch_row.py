@@ -66,6 +66,15 @@ def bringup_of(robot: Robot) -> Tuple[str, Dict[str, str], Dict[str, str]]:
     return str(file if file.is_absolute() else package_folder() / "launch" / file), arguments, needs
 
 
+def has_package(name: str) -> bool:
+    """Whether there is a ROS package of that name."""
+    try:
+        rospkg.RosPack().get_path(name)
+    except rospkg.ResourceNotFound:
+        return False
+    return True
+
+
 def missing_packages(robot: Robot, gripper_driver: str, start_driver: bool) -> List[str]:
     """What the launch would start something of and that is not there, and how to get it: a line each.
 

@@ -153,6 +153,13 @@ def test_a_serial_gripper_is_plugged_in(tmp_path: Path) -> None:
     check_launch({"backend": "ursim", "robot_ip": "localhost"})  # fingers that are only calculated need no cable
 
 
+def test_what_shows_and_records_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch_check, "has_package", lambda name: name == "rviz")
+    check_launch({"rviz": "true", "record": "False"})
+    with pytest.raises(LaunchError, match="record:=true: the ROS package rosbag is not installed"):
+        check_launch({"rviz": "true", "record": "true"})
+
+
 def test_a_replay_names_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch_check, "check_fit", lambda robot, planner: None)
     with pytest.raises(LaunchError, match="planner:=replay: needs replay:="):
