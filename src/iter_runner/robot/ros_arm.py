@@ -46,6 +46,9 @@ STANDSTILL = 0.002
 UNLOCKING = 1.0
 """Seconds of wall time that a cleared stop may take to show in the driver's modes."""
 
+REASON_WALL = 0.5
+"""Seconds of wall time that a stop which ended a trajectory may take to show in the driver's modes."""
+
 SHORT = 0.001
 """rad: a joint that stands farther from a trajectory's end, when the driver calls it done, gets the rest of it."""
 FAR_SHORT = 0.005
@@ -472,6 +475,8 @@ class RosArm:
             return True
         if call.taken_over and control.paused:
             return False
+        # Why the controller gave up may be told a moment later, on another topic; what is reported is raised here.
+        self.wait_until(lambda: self.fault() is not None, control, REASON_WALL)
         raise self._trajectory_fault(call)
 
     def _trajectory_fault(self, call: ActionCall) -> Fault:
