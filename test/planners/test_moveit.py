@@ -12,6 +12,7 @@ from typing import Any, Iterator
 import numpy as np
 import pytest
 from goals import pose
+from workcell_arm import WorkcellArm
 
 from iter_runner.kinematics import AttachedBody, Box, Chain, Sphere, load_chain
 from iter_runner.kinematics.obstacles import Capsule, Cylinder
@@ -480,8 +481,6 @@ def test_without_moveit_the_launch_says_what_to_install(ur5: Robot, monkeypatch:
 
 
 def test_a_move_arrives_on_the_simulated_arm(planner: Any, chain: Chain, ur5: Robot, tuck: np.ndarray) -> None:
-    from iter_runner.sim.workcell_arm import WorkcellArm
-
     arm = WorkcellArm(ur5, chain, tuck)
     assert planner.planning_time is None
     path = planner.move(arm, tuck, MoveGoal(NEAR, {"motion_type": "cartesian"}), arm.control)
