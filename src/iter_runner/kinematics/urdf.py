@@ -113,7 +113,7 @@ class Urdf:
         return inverse(poses[0]) @ poses[1]
 
     def poses(self, positions: Mapping[str, float]) -> Dict[str, Array]:
-        """The poses (4, 4) of all links in the root, joints at ``positions`` rad (m), mimics as they follow, others at 0.
+        """Poses (4, 4) of all links in the root; joints at ``positions`` rad (m), mimics following, others at 0.
 
         Raises:
             ChainError: there is not exactly one root.
