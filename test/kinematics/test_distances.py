@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 import iter_core
 from iter_runner.kinematics import Box, Capsule, Cylinder, Obstacles, Sphere, clearance, load_chain, path_clearance
-from iter_runner.kinematics.obstacles import collision_bodies
+from iter_runner.kinematics.obstacles import _spread, collision_bodies
 from iter_runner.kinematics.rotations import pose, rotation_vector_to_matrix
 
 vectors = arrays(np.float64, 3, elements=st.floats(-1, 1).map(lambda x: round(x, 4)))
@@ -107,6 +107,27 @@ def test_path_clearance_finds_the_worst_row() -> None:
     row, worst = path_clearance(chain, path, [TABLE])
     assert worst.distance == pytest.approx(min(clearance(chain, q, [TABLE]).distance for q in path))
     assert clearance(chain, path[row], [TABLE]).distance == worst.distance < clearance(chain, UP, [TABLE]).distance
+
+
+@pytest.mark.parametrize("name", ["ur5", "ur3e", "mico-2", "mico-3"])
+def test_pairs_are_judged_over_all_of_the_joints_ranges(name: str) -> None:
+    """A Mico's joints 2 and 3 go from 50 and 35 to 310 and 325 degrees; who turns further is looked at for a turn."""
+    chain = load_chain(name)
+    turns = chain.upper - chain.lower > 2.0 * np.pi
+    lower, upper = np.where(turns, -np.pi, chain.lower), np.where(turns, np.pi, chain.upper)
+    share = (_spread(chain) - lower) / (upper - lower)
+    assert np.all((share >= 0.0) & (share <= 1.0))
+    assert np.all(np.abs(np.sort(share, axis=0) - np.linspace(0.0, 1.0, len(share))[:, None]) < 0.05)
+
+
+def test_a_joint_whose_turns_lie_elsewhere_is_looked_at_for_a_turn_of_its_own() -> None:
+    chain = load_chain("ur5")
+    chain.lower, chain.upper = chain.lower.copy(), chain.upper.copy()
+    chain.lower[:3], chain.upper[:3] = (-np.inf, 1.0, -9.0), (np.inf, 9.0, 0.0)
+    spread = _spread(chain)
+    for joint, start in enumerate((-np.pi, 1.0, -2.0 * np.pi)):
+        assert start <= spread[:, joint].min() < start + 0.3
+        assert start + 2.0 * np.pi - 0.3 < spread[:, joint].max() <= start + 2.0 * np.pi
 
 
 @pytest.mark.parametrize("name", ["ur3", "ur3e", "ur5", "ur5e"])

@@ -285,11 +285,15 @@ class CollisionBodies:
 
 
 def _spread(chain: Chain) -> Array:
-    """The same joint positions every time, spread evenly: a Kronecker sequence of square roots of primes."""
+    """The same joint positions every time, spread evenly: a Kronecker sequence of square roots of primes.
+
+    Over the joints' limits; over one turn, ±pi where that is within them, of a joint that turns further.
+    """
     primes = [p for p in range(2, 400) if all(p % k for k in range(2, int(p**0.5) + 1))]
     steps = np.sqrt(np.array(primes[: len(chain)], dtype=np.float64)) % 1.0
-    lower, upper = np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi)
-    lower, upper = np.where(lower < upper, lower, chain.lower), np.where(lower < upper, upper, chain.upper)
+    turns = chain.upper - chain.lower > 2.0 * np.pi
+    lower = np.where(turns, np.minimum(np.maximum(chain.lower, -np.pi), chain.upper - 2.0 * np.pi), chain.lower)
+    upper = np.where(turns, lower + 2.0 * np.pi, chain.upper)
     share = (np.arange(1, CollisionBodies.SAMPLES + 1)[:, None] * steps) % 1.0
     return np.asarray(lower + share * (upper - lower), dtype=np.float64)
 
