@@ -8,9 +8,10 @@ from typing import Any, Dict, List, Sequence
 import numpy as np
 import pytest
 
+from iter_runner.kinematics.attached import SINK
 from iter_runner.kinematics.rotations import pose
 from iter_runner.plan import Plan, load_plan
-from iter_runner.plan.check import check_plan
+from iter_runner.plan.check import check_plan, inspect_plan
 from iter_runner.plan.scene import advance, scene_objects
 from iter_runner.primitives import REGISTRY
 from iter_runner.scene import Origin, PlanningScene, SceneObject
@@ -135,6 +136,31 @@ def test_what_else_stands_there_is_seen_and_keeps_its_name() -> None:
     faults = check_plan(plan(move(0.2, 0.35, 0.15)), "ur5", surroundings=[taken])
     assert [fault.pointer for fault in faults] == ["/environment/1/name"]
     assert "workcell" in str(faults[0])
+
+
+@pytest.mark.parametrize(
+    ("item", "pointer", "words"),
+    [
+        (box("sheet", (0.4, 0.0, 0.5), (0.1, 0.1, 0.0)), "/environment/1", "dimensions above 0"),
+        (box(" cup", (0.4, 0.0, 0.5), (0.1, 0.1, 0.1), True), "/environment/1", "without blanks"),
+        (box("forearm_link", (0.4, 0.0, 0.5), (0.1, 0.1, 0.1), True), "/environment/1/name", "link of the robot"),
+    ],
+)
+def test_objects_that_a_scene_can_not_have_are_faults_of_the_plan(item: Any, pointer: str, words: str) -> None:
+    (fault,) = check_plan(plan(move(0.2, 0.35, 0.15), environment=[TABLE, item]), "ur5")
+    assert fault.pointer == pointer
+    assert words in str(fault)
+
+
+def test_a_block_on_a_table_says_nothing_of_the_arms_own_clearance() -> None:
+    result = inspect_plan(plan(*pick_and_place(move(-0.2, 0.35, 0.15))), "ur5", ["static"])
+    assert result.faults == []
+    first, *_, last = result.paths["static"]
+    for path in (first, last):  # nothing in the hand
+        assert path.arm_clearance == path.clearance
+    down = next(path for path in result.paths["static"] if path.pointer == "/task/5")
+    assert down.clearance == pytest.approx(SINK, abs=1e-6)
+    assert down.arm_clearance > 0.004
 
 
 def test_a_rehearsal_from_a_later_step_holds_what_is_held_there() -> None:

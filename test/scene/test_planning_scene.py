@@ -106,6 +106,9 @@ def test_a_link_of_the_robot_is_no_name() -> None:
     scene = PlanningScene(reserved=["forearm_link"])
     with pytest.raises(SceneError, match="link of the robot"):
         scene.add(item("forearm_link"))
+    with pytest.raises(SceneError, match="'forearm_link' has the name of a link of the robot"):
+        scene.set_plan([of_plan("forearm_link")])
+    assert scene.objects == []
 
 
 def test_moving_and_removing() -> None:
@@ -130,7 +133,12 @@ def test_moving_and_removing() -> None:
         ({"dimensions": (0.1, 0.1)}, "x, y, z"),
         ({"dimensions": (0.1, 0.1, 0.0)}, "above 0"),
         ({"dimensions": (0.1, 0.1, float("nan"))}, "above 0"),
+        ({"dimensions": (0.1, 0.1, 1e300)}, "1e-06 to 1000 m"),
+        ({"dimensions": (0.1, 0.1, 1e-300)}, "1e-06 to 1000 m"),
         ({"pose": np.full((4, 4), np.inf)}, "finite"),
+        ({"pose": pose((0.0, -1450.0, 0.0))}, "within 1000 m"),
+        ({"color": (0.5, 0.5, 0.5, float("nan"))}, "0 to 1"),
+        ({"color": (255.0, 0.0, 0.0, 1.0)}, "0 to 1"),
     ],
 )
 def test_objects_that_can_not_be_are_refused(fields: Any, message: str) -> None:

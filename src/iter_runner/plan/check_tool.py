@@ -157,7 +157,12 @@ def _text(report: Dict[str, Any], verbose: bool) -> str:
         for name, paths in report.get("paths", {}).items():
             lines += [
                 f"{name} {path['pointer']}: {path['path_hash']} {path['duration']:.2f} s, clearance "
-                f"{1000 * path['clearance']:.0f} mm"
+                f"{1000 * path['arm_clearance']:.0f} mm"
+                + (
+                    f" ({1000 * path['clearance']:.0f} mm of what it holds)"
+                    if path["clearance"] < path["arm_clearance"]
+                    else ""
+                )
                 for path in paths
             ]
     if report["ok"]:

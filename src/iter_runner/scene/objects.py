@@ -23,6 +23,12 @@ SHAPES: Dict[str, Tuple[str, ...]] = {
 }
 """The numbers that describe a shape, m."""
 
+LEAST, MOST = 1e-6, 1000.0
+"""m, of what a dimension may be and of how far away (each way) an object may be.
+
+Beyond, distances lose their meaning in rounding, and such numbers are no metres: what stands around an arm is nearer.
+"""
+
 
 class SceneError(ValueError):
     """An object that can't be, or that there is not; the message says what was found and what to do."""
@@ -133,7 +139,8 @@ def checked(item: SceneObject) -> SceneObject:
     """``item`` itself.
 
     Raises:
-        SceneError: no name, an unknown shape, other dimensions than the shape has, a number that can't be.
+        SceneError: no name, an unknown shape, other dimensions than the shape has, a number that can't be, or that
+            can't be metres.
     """
     if not item.name or item.name != item.name.strip() or any(ord(sign) < 32 for sign in item.name):
         raise SceneError(f"an object's name is {item.name!r}: letters expected, without blanks around them")
@@ -147,6 +154,19 @@ def checked(item: SceneObject) -> SceneObject:
         )
     if not all(math.isfinite(side) and side > 0.0 for side in item.dimensions):
         raise SceneError(f"object '{item.name}': dimensions above 0 m expected, found {list(item.dimensions)}")
+    if not all(LEAST <= side <= MOST for side in item.dimensions):
+        raise SceneError(
+            f"object '{item.name}': dimensions of {LEAST:g} to {MOST:g} m expected, found "
+            f"{[float(side) for side in item.dimensions]}"
+        )
     if item.pose.shape != (4, 4) or not np.all(np.isfinite(item.pose)):
         raise SceneError(f"object '{item.name}': its pose holds a number that is not finite")
+    if np.any(np.abs(item.pose[:3, 3]) > MOST):
+        raise SceneError(
+            f"object '{item.name}': a place within {MOST:g} m expected, found {item.pose[:3, 3].tolist()} m"
+        )
+    if len(item.color) != 4 or not all(0.0 <= value <= 1.0 for value in item.color):
+        raise SceneError(
+            f"object '{item.name}': red, green, blue and alpha of 0 to 1 expected, found {list(item.color)}"
+        )
     return item

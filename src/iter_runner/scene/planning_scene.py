@@ -129,16 +129,20 @@ class PlanningScene:
 
     def clashes(self, objects: Iterable[SceneObject]) -> List[Tuple[str, str]]:
         """The names of a plan's ``objects`` that others than plans have taken, each with what took it."""
+        taken = dict.fromkeys(self._reserved, "a link of the robot")
         with self._lock:
-            taken = {name: item.origin for name, item in self._objects.items() if item.origin is not Origin.PLAN}
+            for item in self._objects.values():
+                if item.origin is not Origin.PLAN:
+                    taken[item.name] = f"an object that {PLACED_BY[item.origin]}"
         names = dict.fromkeys(item.name for item in objects)
-        return [(name, f"an object that {PLACED_BY[taken[name]]}") for name in names if name in taken]
+        return [(name, taken[name]) for name in names if name in taken]
 
     def set_plan(self, objects: Sequence[SceneObject], tip: Optional[Matrix] = None) -> None:
         """A plan begins: its ``objects`` take the place of the last plan's, and the hand at ``tip`` (4, 4) is empty.
 
         Raises:
-            SceneError: names that are taken, each with who took it; nothing has changed then.
+            SceneError: names that are taken, each with who took it, or an object that can't be; nothing has changed
+                then.
         """
         with self._lock:
             clashes = self.clashes(objects)
