@@ -34,6 +34,9 @@ FORBIDDEN: Dict[str, Set[str]] = {
 # Lines to a gripper are its node's affair: nobody else knows them, and they know of rows only.
 FORBIDDEN = {room: others | {"gripper"} for room, others in FORBIDDEN.items()}
 FORBIDDEN["gripper"] = (set(FORBIDDEN) | {"nodes"}) - {"robot"}
+# It stands above the rooms as nodes/ does: nobody knows it.
+FORBIDDEN = {room: others | {"repeatability"} for room, others in FORBIDDEN.items()}
+FORBIDDEN["repeatability"] = {"nodes", "button", "gripper"}
 ROS = {"rospy", "actionlib", "rosgraph", "tf2_ros"}
 # A tool's main hands work to the rooms above its own: where a person starts it is where it belongs.
 TOOLS = {"plan/check_tool.py", "plan/reach_map_tool.py", "plan/schema.py", "study/report_tool.py"}
