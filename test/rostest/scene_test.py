@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import threading
 import unittest
@@ -155,6 +156,22 @@ class SceneTest(unittest.TestCase):
         np.testing.assert_allclose((place.x, place.y, place.z), (RIGHT[0], RIGHT[1], 0.03), atol=1e-6)
         kept = json.loads(str(rospy.get_param("/runner/scene_objects")))
         self.assertEqual([item["name"] for item in kept["objects"]], ["crate", "part"])
+
+    def test_an_object_that_is_moved_keeps_its_turn_unless_another_is_said(self) -> None:
+        plank_words = "--box 0.4 0.1 0.02 --at 0 -0.6 1 --rpy 0 0 0.5"
+        code, output = scene("add", "plank", *plank_words.split())
+        self.assertEqual(code, 0, output)
+        for words, yaw in (
+            ("--at 0 -0.7 1", 0.5),
+            ("--at 0 -0.7 1 --rpy 0 0 1", 1.0),
+            ("--at 0 -0.7 1 --frame world", 0.0),
+        ):
+            code, output = scene("move", "plank", *words.split())
+            self.assertEqual(code, 0, output)
+            listed = rospy.ServiceProxy("/runner/scene/list", SceneList)().objects
+            plank = next(item.pose for item in listed if item.name == "plank")
+            self.assertAlmostEqual(plank.position.y, -0.7)
+            self.assertAlmostEqual(2.0 * math.atan2(plank.orientation.z, plank.orientation.w), yaw, places=6)
 
     def test_the_tool_says_what_it_can_not_do(self) -> None:
         for words, said in (

@@ -47,10 +47,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     add.add_argument("--color", nargs=3, type=float, metavar=("R", "G", "B"), default=(0.6, 0.6, 0.6), help="0 to 1")
     move = commands.add_parser("move", help="put an object elsewhere", description="Puts an object elsewhere.")
     move.add_argument("name")
-    for command in (add, move):
+    kept = "without it and --frame the object keeps its own"
+    for command, unsaid in ((add, "none without it"), (move, kept)):
         command.add_argument("--at", nargs=3, type=float, required=True, metavar=("X", "Y", "Z"), help="its centre")
         command.add_argument(
-            "--rpy", nargs=3, type=float, default=(0.0, 0.0, 0.0), metavar=("R", "P", "Y"), help="turn about x, y, z"
+            "--rpy", nargs=3, type=float, metavar=("R", "P", "Y"), help=f"turn about x, y, z; {unsaid}"
         )
         command.add_argument("--frame", default="", help="of the position: a fixed frame of the robot (its base)")
     remove = commands.add_parser("remove", help="take objects away", description="Takes objects away.")
@@ -85,8 +86,19 @@ def message_to_add(options: argparse.Namespace) -> SceneObjectMessage:
 
 def _pose(options: argparse.Namespace) -> Pose:
     place = pose(options.at)
-    place[:3, :3] = rpy_to_matrix(options.rpy)
+    place[:3, :3] = rpy_to_matrix(options.rpy or (0.0, 0.0, 0.0))
     return pose_message(place)
+
+
+def moved_pose(options: argparse.Namespace) -> Pose:
+    """Where ``move`` puts the object; turned as it is now where the command line says neither a turn nor a frame."""
+    moved = _pose(options)
+    if options.rpy is None and not options.frame:
+        objects = _call("/runner/scene/list", SceneList).objects
+        moved.orientation = next(
+            (item.pose.orientation for item in objects if item.name == options.name), moved.orientation
+        )
+    return moved
 
 
 def table_of(response: Any) -> Table:
@@ -136,7 +148,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     elif options.command == "add":
         answers = [_call("/runner/scene/add", SceneAdd, object=message_to_add(options))]
     elif options.command == "move":
-        fields = {"name": options.name, "frame_id": options.frame, "pose": _pose(options)}
+        fields = {"name": options.name, "frame_id": options.frame, "pose": moved_pose(options)}
         answers = [_call("/runner/scene/move", SceneMove, **fields)]
     else:
         answers = [_call("/runner/scene/remove", SceneRemove, name=name) for name in options.names]
