@@ -24,6 +24,7 @@ from iter_runner.planners.table import PlannerError, check_fit, planner_class
 from iter_runner.repeatability.comparison import Comparison, compare
 from iter_runner.repeatability.rehearsal import Rehearsal, recording, rehearse
 from iter_runner.robot.table import Robot, RobotError, load_robot
+from iter_runner.run_control import Fault
 
 PLANNERS = ("relaxed_ik", "static", "ur", "ompl", "replay")
 """What is compared where the user does not say; of these, those that fit the robot."""
@@ -164,7 +165,10 @@ def _load(name: str) -> Plan:
 
 
 def _rehearse(plan: str, robot: str, planner: str, settings: Mapping[str, Any]) -> Rehearsal:
-    return rehearse(_load(plan), load_robot(robot), planner, settings)
+    try:
+        return rehearse(_load(plan), load_robot(robot), planner, settings)
+    except Fault as error:  # of a planner that can't begin; this one travels between processes
+        raise ToolError(f"{planner}: {error.message}") from error
 
 
 def _measure(
@@ -195,7 +199,7 @@ def _measure(
                 for _ in as_completed(futures):
                     progress.advance(task)
                 results[variant.label] = [future.result() for future in futures]
-            except (FrameError, PlannerError, PlanError, RobotError) as error:
+            except (FrameError, PlannerError, RobotError) as error:
                 pool.shutdown(wait=False)
                 raise ToolError(str(error)) from error
             except BrokenProcessPool as error:

@@ -10,6 +10,7 @@ import time
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
+import rosgraph
 import rospy
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
 from numpy.typing import NDArray
@@ -48,6 +49,11 @@ def connect(robot: Robot) -> RosCommander:
     """
     key = (robot.moveit_group, robot.base_frame, robot.tool_frame, *robot.joints)
     if key not in _commanders:
+        if not rospy.core.is_initialized():  # a tool that is no node
+            if not rosgraph.is_master_online():
+                hint = START_HINT.format(robot=robot.name)
+                raise Fault("moveit", f"no ROS master answers, and so no move_group: {hint}")
+            rospy.init_node("iter_runner_moveit", anonymous=True, disable_signals=True)
         _commanders[key] = RosCommander(robot)
     return _commanders[key]
 
