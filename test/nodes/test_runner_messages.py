@@ -14,6 +14,7 @@ from iter_runner.nodes import runner
 from iter_runner.nodes.event_message import event_from_message, event_to_message
 from iter_runner.nodes.runner import RunnerNode
 from iter_runner.nodes.state_message import state_from_message, state_to_message
+from iter_runner.robot.table import load_robot
 from iter_runner.runner.engine import Outcome
 from iter_runner.runner.state import RunState, State
 
@@ -37,6 +38,20 @@ def test_a_fault_is_an_error_in_the_launch_terminal_once(monkeypatch: pytest.Mon
     for state in (RunState(state=State.RUNNING), faulted, replace(faulted, remaining=2.0), RunState(), faulted):
         node._show(state)
     assert errors == ["runner: step 2 of 4 FAULTED: ur5: protective stop: clear the workspace"] * 2
+
+
+@pytest.mark.parametrize(("speed", "warns"), [(0.3, True), (1.0, False), (1, False), (None, False)])
+def test_an_arm_without_a_speed_slider_says_that_it_moves_at_full_speed(
+    monkeypatch: pytest.MonkeyPatch, speed: Any, warns: bool
+) -> None:
+    said: List[str] = []
+    monkeypatch.setattr(runner.rospy, "get_param", lambda name, default: speed)
+    monkeypatch.setattr(runner.rospy, "logwarn_once", lambda text, *values: said.append(text % values))
+    node = RunnerNode.__new__(RunnerNode)
+    node._robot = load_robot("mico-2")
+    node._set_speed()
+    assert len(said) == warns
+    assert all("mico-2 moves at the plan's full speed, not at 0.3 of it" in text for text in said)
 
 
 class FakeGoal:

@@ -393,7 +393,13 @@ class RunnerNode:
             return
         service = robot_driver(self._robot).services.get("set_speed_slider")
         if service is None:
-            rospy.logwarn_once("runner: the driver of %s has no speed slider; ~speed is not used", self._robot.name)
+            if float(speed) != 1.0:
+                rospy.logwarn_once(
+                    "runner: %s moves at the plan's full speed, not at %g of it: its driver has no speed slider; for "
+                    "slower motions give the plan's moves the option speed",
+                    self._robot.name,
+                    float(speed),
+                )
             return
         proxy = rospy.ServiceProxy(service, SetSpeedSliderFraction)
         call = ServiceCall(proxy, float(speed), on_answer=lambda: None)
