@@ -203,6 +203,12 @@ def test_more_attempts_make_no_longer_motion(ur5: Robot, chain: Chain, left: Vec
     assert many <= one
 
 
+def test_attempts_without_number_leave_time_for_each(ur5: Robot, chain: Chain, left: Vector) -> None:
+    planner = OmplPlanner(ur5, chain, [TABLE, WALL], planner_seed=5)
+    options = {"num_planning_attempts": 10**9, "planning_time": 1.0}
+    assert len(planner.preview(left, MoveGoal(RIGHT, options)).times) > 1
+
+
 @pytest.mark.parametrize("options", [{"speed": 0.5}, {"time_factor": 2.0}])
 def test_slower_along_the_same_way(options: Dict[str, Any], ur5: Robot, chain: Chain, left: Vector) -> None:
     planner = OmplPlanner(ur5, chain, [TABLE, WALL], planner_seed=5)

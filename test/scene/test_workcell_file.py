@@ -55,8 +55,14 @@ def test_positions_are_in_the_frame_that_the_file_names(tmp_path: Path) -> None:
             "objects: [{name: a, sphere: 1, position: [0, 0, 0]}, {name: a, sphere: 1, position: [0, 0, 0]}]",
             "'a' is there twice",
         ),
+        ("objects: [{name: a, sphere: 1, position: [5, 0, 0]}]\nobjects: []", "'objects' is there twice"),
+        (
+            "objects: [{name: a, sphere: .nan, position: [0, 0, 0]}]",
+            "objects.0.sphere: input should be a finite",
+        ),
+        ("objects: [a]", "objects.0: fields (name, box"),
         ("objects: [", "cell.yaml"),
-        ("", "cell.yaml"),
+        ("", "the file: fields (frame, objects) expected, None found"),
         ("[1, 2]", "cell.yaml"),
     ],
 )
@@ -65,6 +71,15 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, messag
         read_workcell(written(tmp_path, text), LOCATE)
     assert message in str(found.value)
     assert "cell.yaml" in str(found.value)
+
+
+def test_what_yaml_repeats_by_reference_may_be_given_anew(tmp_path: Path) -> None:
+    text = (
+        "objects:\n- &first {name: a, sphere: 0.1, position: [5, 0, 0]}\n- {<<: *first, name: b, position: [0, 5, 0]}\n"
+    )
+    assert [(found.name, found.dimensions) for found in read_workcell(written(tmp_path, text), LOCATE)] == [
+        ("a", (0.1,)), ("b", (0.1,)),
+    ]  # fmt: skip
 
 
 def test_a_name_that_is_not_there_lists_those_that_are() -> None:

@@ -33,6 +33,8 @@ ALGORITHM = "RRTConnect"
 """What searches where a move does not say."""
 PLANNING_TIME = 5.0
 """s that a search may take where a move does not say."""
+LEAST_SEARCH = 0.02
+"""s that each of several searches gets: shorter ones would all end before they find anything."""
 SAMPLE_RATE = 50.0
 """Points a second of the trajectory that is sent; the controller interpolates between them by cubics."""
 WORK_RATE = 500e3
@@ -152,8 +154,9 @@ class OmplPlanner(Planner):
         # In an order of chance: which of a set an algorithm tries first should not be what its makers happened to like.
         ends = [ends[k] for k in random.permutation(len(ends))]
         search = _Search(free, way[-1], ends, self._bounds(way[-1], ends))
-        budget = _Budget(options.planning_time or PLANNING_TIME, free, self._seed is not None, given_up)
-        attempts = options.num_planning_attempts or 1
+        seconds = options.planning_time or PLANNING_TIME
+        budget = _Budget(seconds, free, self._seed is not None, given_up)
+        attempts = min(options.num_planning_attempts or 1, max(1, int(seconds / LEAST_SEARCH)))
         found: List[List[_Part]] = []
         for margin, share in _margins(free, way[-1], ends):
             free.margin = margin

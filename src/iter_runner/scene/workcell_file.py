@@ -22,7 +22,7 @@ Numbers4 = Tuple[float, float, float, float]
 class WorkcellObject(BaseModel):
     """An object as the file has it: one shape, and where its centre is."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     name: str = Field(min_length=1)
     box: Optional[Numbers3] = None
@@ -45,10 +45,26 @@ class WorkcellObject(BaseModel):
         return self
 
 
+class _OnceOnly(yaml.SafeLoader):
+    """Refuses what YAML itself lets pass: of a key given twice the first would be lost, here a list of obstacles."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Dict[Any, Any]:
+        """As SafeLoader's."""
+        seen: List[Any] = []
+        for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"'{key}' is there twice", key_node.start_mark)
+            seen.append(key)
+        return super().construct_mapping(node, deep)
+
+
 class WorkcellFile(BaseModel):
     """The file."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     frame: Optional[str] = None
     objects: List[WorkcellObject]
@@ -71,7 +87,7 @@ def read_workcell(name_or_path: str, locate: Callable[[str], Matrix]) -> List[Sc
     """
     path = _find(name_or_path)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_OnceOnly)
         file = WorkcellFile.model_validate(content)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise SceneError(f"workcell {path}: {error}") from error
@@ -88,7 +104,9 @@ def read_workcell(name_or_path: str, locate: Callable[[str], Matrix]) -> List[Sc
                 raise SceneError(f"the name '{item.name}' is there twice")
             objects.append(checked(_object(item, known[frame])))
         except (ChainError, ValueError) as error:
-            raise SceneError(f"workcell {path}: object '{item.name}': {error}") from error
+            whose = f"object '{item.name}': "
+            reason = str(error)
+            raise SceneError(f"workcell {path}: {'' if reason.startswith(whose) else whose}{reason}") from error
     return objects
 
 
@@ -138,6 +156,9 @@ def _faults(error: ValidationError) -> str:
         elif fault["type"] == "extra_forbidden":
             fields = WorkcellFile.model_fields if len(fault["loc"]) == 1 else WorkcellObject.model_fields
             text = f"no such field; fields are {', '.join(fields)}"
+        elif fault["type"] == "model_type":
+            fields = WorkcellFile.model_fields if not fault["loc"] else WorkcellObject.model_fields
+            text = f"fields ({', '.join(fields)}) expected, {reprlib.repr(fault['input'])} found"
         elif fault["type"] == "value_error":
             text = str(fault["ctx"]["error"])
         else:
