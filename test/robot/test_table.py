@@ -217,6 +217,15 @@ class TestRobotDescription:
         assert done.stderr == ""
         assert ElementTree.fromstring(done.stdout).get("name") == "ur5"
 
+    def test_a_reader_that_has_seen_enough_is_no_error(self) -> None:
+        command = [sys.executable, str(SCRIPT), "ur5"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as printing:
+            assert printing.stdout is not None
+            assert printing.stderr is not None
+            printing.stdout.close()
+            assert printing.stderr.read() == ""
+        assert printing.returncode == 0
+
     def test_prints_the_tuck(self) -> None:
         done = self.run("--tuck", "ur3")
         robot = load_robot("ur3")
