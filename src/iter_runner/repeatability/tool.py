@@ -165,8 +165,13 @@ def _load(name: str) -> Plan:
 
 
 def _rehearse(plan: str, robot: str, planner: str, settings: Mapping[str, Any]) -> Rehearsal:
+    row = load_robot(robot)
     try:
-        return rehearse(_load(plan), load_robot(robot), planner, settings)
+        if planner == "moveit":
+            from iter_runner.robot.ros_moveit import become_node
+
+            become_node(row)
+        return rehearse(_load(plan), row, planner, settings)
     except Fault as error:  # of a planner that can't begin; this one travels between processes
         raise ToolError(f"{planner}: {error.message}") from error
 

@@ -41,6 +41,20 @@ START_HINT = "start it (roslaunch iter_runner move_group.launch robot:={robot}),
 _commanders: Dict[Tuple[str, ...], RosCommander] = {}
 
 
+def become_node(robot: Robot) -> None:
+    """Makes a node of a tool's process, which MoveIt's Python interface asks for; nothing where it is one already.
+
+    Raises:
+        Fault(moveit): there is no ROS master, and so no move_group.
+    """
+    if rospy.core.is_initialized():
+        return
+    if not rosgraph.is_master_online():
+        hint = START_HINT.format(robot=robot.name)
+        raise Fault("moveit", f"no ROS master answers, and so no move_group: {hint}")
+    rospy.init_node("iter_runner_tool", anonymous=True, disable_signals=True)
+
+
 def connect(robot: Robot) -> RosCommander:
     """The arm's group of the move_group that runs, connected to once a process.
 
@@ -49,11 +63,6 @@ def connect(robot: Robot) -> RosCommander:
     """
     key = (robot.moveit_group, robot.base_frame, robot.tool_frame, *robot.joints)
     if key not in _commanders:
-        if not rospy.core.is_initialized():  # a tool that is no node
-            if not rosgraph.is_master_online():
-                hint = START_HINT.format(robot=robot.name)
-                raise Fault("moveit", f"no ROS master answers, and so no move_group: {hint}")
-            rospy.init_node("iter_runner_moveit", anonymous=True, disable_signals=True)
         _commanders[key] = RosCommander(robot)
     return _commanders[key]
 
