@@ -226,6 +226,11 @@ def _check_gripper(arguments: Mapping[str, str]) -> None:
                 f"gripper_port:={port}: there is no such device; plug the gripper's adapter in and look with "
                 f"`ls /dev/serial/by-id`, or choose gripper_driver:={', '.join(fitting[1:])}"
             )
+        if not Path(port).is_char_device():
+            raise LaunchError(
+                f"gripper_port:={port}: expected a serial device, found a file or folder; look with "
+                "`ls /dev/serial/by-id`"
+            )
         if arguments.get("button") == "serial" and Path(arguments.get("port", "")).resolve() == Path(port).resolve():
             raise LaunchError(
                 f"gripper_port:={port}: is the button's port as well; give each its own (/dev/serial/by-id)"

@@ -143,7 +143,10 @@ def test_a_serial_gripper_is_plugged_in(tmp_path: Path) -> None:
     hardware = {"backend": "hardware", "robot_ip": "10.0.0.2", "gripper_port": str(port)}
     with pytest.raises(LaunchError, match=f"gripper_port:={port}: there is no such device"):
         check_launch(hardware)
-    port.touch()
+    for wrong in (tmp_path, Path(__file__)):
+        with pytest.raises(LaunchError, match="expected a serial device, found a file or folder"):
+            check_launch({**hardware, "gripper_port": str(wrong)})
+    port.symlink_to("/dev/null")  # as those in /dev/serial/by-id are
     check_launch(hardware)
     with pytest.raises(LaunchError, match="is the button's port as well"):
         check_launch({**hardware, "button": "serial", "port": str(port)})
