@@ -18,7 +18,7 @@ LAUNCHERS = ("roslaunch", "rostest")
 
 
 def end_with_roslaunch() -> None:
-    """Has the kernel interrupt this process when the roslaunch that started it is killed; nothing elsewhere.
+    """Has the kernel end this process (SIGTERM) when the roslaunch that started it is killed; nothing elsewhere.
 
     A roslaunch that ends by itself ends its nodes; one that is killed leaves them, and an arm that moves on while
     nobody sees what it does.
@@ -31,9 +31,10 @@ def end_with_roslaunch() -> None:
         return
     if not any(Path(word).name in LAUNCHERS for word in command[:2]):  # the interpreter, and its script
         return
-    prctl(PR_SET_PDEATHSIG, int(signal.SIGINT), 0, 0, 0)
+    # Not SIGINT, which shells have their background jobs ignore, and with them all that these start.
+    prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
     if os.getppid() != launcher:  # it was killed meanwhile
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def require_master(name: str) -> None:
