@@ -61,7 +61,7 @@ def motion(key: str, *rows: List[float]) -> MotionRecord:
 
 
 def run(*motions: MotionRecord, failure: str = "") -> Rehearsal:
-    return Rehearsal(list(motions), failure, 1.0)
+    return Rehearsal(list(motions), failure)
 
 
 def test_equal_runs_are_exactly_zero_apart() -> None:

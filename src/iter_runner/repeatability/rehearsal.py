@@ -57,12 +57,10 @@ class Rehearsal:
     Attributes:
         motions: its moves in order, up to the end or to the failure.
         failure: why it did not finish; empty if it did.
-        duration: s on the simulated clock.
     """
 
     motions: List[MotionRecord] = field(default_factory=list)
     failure: str = ""
-    duration: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ class _Run:
             rig=Rig(
                 arm=arm,
                 gripper=WorkcellGripper(robot_gripper(robot), arm),
-                planner=load_planner(planner, robot, self._chain, workcell.obstacles, settings),
+                planner=load_planner(planner, robot, self._chain, settings=settings),
                 kinematics=self._chain,
                 frames=plan_frames(robot, plan.frame_id, plan.tool_frame or robot.tool_frame),
                 workcell=_NoWorkcell(),
@@ -184,9 +182,7 @@ def rehearse(plan: Plan, robot: Robot, planner: str, settings: Mapping[str, Any]
         PlannerError: the planner does not.
     """
     run = _Run(plan, robot, planner, settings)
-    began = run.engine.clock.now()
     outcome = run.engine.execute()
-    run.rehearsal.duration = run.engine.clock.now() - began
     if outcome.outcome != "finished" and not run.rehearsal.failure:
         run.rehearsal.failure = outcome.message
     return run.rehearsal

@@ -25,6 +25,7 @@ from iter_runner.repeatability.comparison import Comparison, compare
 from iter_runner.repeatability.rehearsal import Rehearsal, recording, rehearse
 from iter_runner.robot.table import Robot, RobotError, load_robot
 from iter_runner.run_control import Fault
+from iter_runner.study.report_view import report_console
 
 PLANNERS = ("relaxed_ik", "static", "ur", "ompl", "replay")
 """What is compared where the user does not say; of these, those that fit the robot."""
@@ -231,9 +232,7 @@ def _draw(
 
 
 def _print(comparisons: Sequence[Comparison], options: argparse.Namespace) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = 150
+    console = report_console(150)
     table = Table(title="Motions of one plan from run to run")
     for heading in (
         "planner", "equal runs", "max joint\ndeviation (rad)", "mean joint\ndeviation (rad)",

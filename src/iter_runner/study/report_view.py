@@ -23,7 +23,7 @@ def print_report(summary: Summary, console: Optional[Console] = None, verbose: b
     Args:
         verbose: every move and every press in place of their totals.
     """
-    console = console or _console()
+    console = console or report_console()
     console.print(_headline(summary))
     console.print(_facts(summary))
     console.print()
@@ -52,10 +52,11 @@ def print_report(summary: Summary, console: Optional[Console] = None, verbose: b
         console.print(Text(f"record: {summary['session_directory']}"), soft_wrap=True)
 
 
-def _console() -> Console:
+def report_console(width: int = 120) -> Console:
+    """Standard output; ``width`` columns wide where it is no terminal and COLUMNS does not say."""
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = 120  # a file or a pipe has no width of its own; tables should not wrap in it
+        console.width = width  # a file or a pipe has no width of its own; tables should not wrap in it
     return console
 
 
