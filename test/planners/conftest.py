@@ -19,6 +19,11 @@ def robot(request: pytest.FixtureRequest) -> Robot:
 
 
 @pytest.fixture(scope="session")
+def ur5() -> Robot:
+    return load_robot("ur5")
+
+
+@pytest.fixture(scope="session")
 def chain(robot: Robot) -> Chain:
     return load_chain(robot)
 

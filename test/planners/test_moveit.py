@@ -65,11 +65,6 @@ def started(module: Any, robot: Robot) -> Any:
 
 
 @pytest.fixture(scope="module")
-def ur5() -> Robot:
-    return load_robot("ur5")
-
-
-@pytest.fixture(scope="module")
 def chain(ur5: Robot) -> Chain:
     return load_chain(ur5)
 

@@ -47,11 +47,6 @@ LEFT, RIGHT = pose(-0.3, 0.5, 0.3), pose(0.3, 0.5, 0.3)
 
 
 @pytest.fixture(scope="module")
-def ur5() -> Robot:
-    return load_robot("ur5")
-
-
-@pytest.fixture(scope="module")
 def chain(ur5: Robot) -> Chain:
     return load_chain(ur5)
 

@@ -46,11 +46,6 @@ PLAN = plan_of((0.3, 0.35, 0.3), (0.3, 0.3, 0.2), (-0.2, 0.35, 0.35))
 
 
 @pytest.fixture(scope="module")
-def ur5() -> Robot:
-    return load_robot("ur5")
-
-
-@pytest.fixture(scope="module")
 def chain(ur5: Robot) -> Chain:
     return load_chain(ur5)
 
