@@ -2,56 +2,30 @@
 """initialize_joints asks before an unsafe way, and goes once the arm was moved or somebody has confirmed."""
 
 import sys
-import threading
-import unittest
 
 import numpy as np
 import rospy
 from rosgraph_msgs.msg import Log
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, String
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
+from tuck_watch import ROBOT, TuckWatch
 
 import rostest
-from iter_runner.robot.table import load_robot
 
-ROBOT = load_robot("ur5")
 PATIENCE = 60.0  # s of real time
 HOW = next((argument for argument in sys.argv if argument in ("moved", "confirmed")), "confirmed")
 
 
-class InitializeJointsTest(unittest.TestCase):
+class InitializeJointsTest(TuckWatch):
+    lowest_level = Log.WARN
+    patience = PATIENCE
+
     def setUp(self):
-        self.changed = threading.Condition()
         self.ready = []
-        self.warnings = []
-        self.joints = {}
-        rospy.Subscriber("/rosout", Log, self.on_log)
-        rospy.Subscriber("/arm_ready", Bool, self.on_ready)
-        rospy.Subscriber("/joint_states", JointState, self.on_joints, queue_size=1)
+        super().setUp()
 
-    def on_log(self, message):
-        with self.changed:
-            if message.name == "/initialize_joints" and message.level >= Log.WARN:
-                self.warnings.append(message.msg)
-            self.changed.notify_all()
-
-    def on_ready(self, message):
-        with self.changed:
-            self.ready.append(message.data)
-            self.changed.notify_all()
-
-    def on_joints(self, message):
-        with self.changed:
-            self.joints.update(zip(message.name, message.position))
-            self.changed.notify_all()
-
-    def wait_for(self, predicate, what):
-        with self.changed:
-            self.assertTrue(self.changed.wait_for(predicate, PATIENCE), f"{what} did not come: {self.warnings}")
-
-    def positions(self):
-        return np.array([self.joints[name] for name in ROBOT.joints])
+    def keep_ready(self, ready):
+        self.ready.append(ready)
 
     def confirm(self):
         return rospy.ServiceProxy("/initialize_joints/confirm", Trigger)()
@@ -68,7 +42,7 @@ class InitializeJointsTest(unittest.TestCase):
             if HOW == "confirmed":
                 asked = self.confirm().success
             else:
-                self.wait_for(lambda: any("below the table" in text for text in self.warnings), "the question")
+                self.wait_for(lambda: any("below the table" in text for text in self.said), "the question")
                 asked = True
             rospy.sleep(0.2)
         if HOW == "moved":

@@ -4,22 +4,17 @@
 import subprocess
 import sys
 import tempfile
-import threading
-import unittest
 from pathlib import Path
 
 import numpy as np
 import rospy
 import yaml
-from rosgraph_msgs.msg import Log
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, String
+from std_msgs.msg import String
+from tuck_watch import ROBOT, TuckWatch
 
 import rostest
 from iter_runner.package import package_folder
-from iter_runner.robot.table import load_robot
 
-ROBOT = load_robot("ur5")
 PATIENCE = 90.0  # s of real time
 
 
@@ -39,38 +34,15 @@ def tool(*arguments):
     return done.returncode, checks
 
 
-class PreflightTest(unittest.TestCase):
+class PreflightTest(TuckWatch):
+    patience = PATIENCE
+
     def setUp(self):
-        self.changed = threading.Condition()
         self.ready = False
-        self.said = []
-        self.joints = {}
-        rospy.Subscriber("/rosout", Log, self.on_log)
-        rospy.Subscriber("/arm_ready", Bool, self.on_ready)
-        rospy.Subscriber("/joint_states", JointState, self.on_joints, queue_size=1)
+        super().setUp()
 
-    def on_log(self, message):
-        with self.changed:
-            if message.name == "/initialize_joints":
-                self.said.append(message.msg)
-            self.changed.notify_all()
-
-    def on_ready(self, message):
-        with self.changed:
-            self.ready = message.data
-            self.changed.notify_all()
-
-    def on_joints(self, message):
-        with self.changed:
-            self.joints.update(zip(message.name, message.position))
-            self.changed.notify_all()
-
-    def wait_for(self, predicate, what):
-        with self.changed:
-            self.assertTrue(self.changed.wait_for(predicate, PATIENCE), f"{what} did not come: {self.said}")
-
-    def positions(self):
-        return np.array([self.joints[name] for name in ROBOT.joints])
+    def keep_ready(self, ready):
+        self.ready = ready
 
     def failed(self, checks):
         return {name: text for name, (verdict, text) in checks.items() if verdict == "FAIL"}
